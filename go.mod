@@ -1,0 +1,3 @@
+module github.com/dramigrate/dramigrate
+
+go 1.26.0
