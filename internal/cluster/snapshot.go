@@ -1,0 +1,62 @@
+// Package cluster holds the cluster as dramigrate sees it: an immutable Snapshot
+// and the pure rules over it that Kubernetes itself applies (which mechanism
+// backs a pod, which slices are complete, which devices a claim holds).
+//
+// Only the loader talks to a server. Everything else works on values, so that a
+// rule that decides something in a plan is the same rule that the engine waits for.
+package cluster
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Snapshot is the part of a cluster's state that the tool decides by, read once.
+// It is immutable after the loader returned it, and every list is sorted by
+// namespace and name, so that equal states give equal plans.
+type Snapshot struct {
+	Identity   Identity
+	Nodes      []corev1.Node
+	Pods       []Pod
+	DaemonSets []appsv1.DaemonSet
+	Slices     []resourcev1.ResourceSlice
+	Classes    []resourcev1.DeviceClass
+	Claims     []resourcev1.ResourceClaim
+	Budgets    []policyv1.PodDisruptionBudget
+	// Unknown lists what could not be read. A rule that needs such a part must
+	// answer "unknown", never "fine".
+	Unknown []Unknown
+}
+
+// Identity tells one cluster from another and says what it runs.
+type Identity struct {
+	// UID is the UID of the kube-system namespace: it stays for a cluster's life.
+	UID types.UID `json:"uid,omitempty"`
+	// ServerVersion is the API server's gitVersion, such as "v1.37.2".
+	ServerVersion string `json:"serverVersion,omitempty"`
+	// EmulationVersion is "major.minor" if the server emulates an older version
+	// (--emulated-version), else empty.
+	EmulationVersion string `json:"emulationVersion,omitempty"`
+}
+
+// Unknown is a part of the cluster that could not be read, and why.
+type Unknown struct {
+	// Part names what is missing, in the plural of the resource ("resourceslices").
+	Part string `json:"part"`
+	// Reason is the server's answer, or why it was not asked.
+	Reason string `json:"reason"`
+}
+
+// NodeView is all that a Snapshot knows about one node. The planner takes it from
+// a Snapshot, the engine from its watches; the rules do not see the difference.
+type NodeView struct {
+	Node   *corev1.Node
+	Pods   []Pod
+	Slices []resourcev1.ResourceSlice
+	// Claims are the claims that hold, or may hold, a device of this node: those
+	// whose allocation names one of its pools. See ClaimsOnNode.
+	Claims []resourcev1.ResourceClaim
+}

@@ -1,0 +1,188 @@
+// Package plan turns a Snapshot and an intent into a Plan: inert data that says
+// everything a run will do, in order, with what each step waits for and how it is
+// undone. A Plan never changes anything; the engine executes what it says or stops.
+package plan
+
+import (
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/dramigrate/dramigrate/internal/checks"
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
+)
+
+// APIVersion and Kind of the plan file.
+const (
+	APIVersion = "dramigrate.dev/v1alpha1"
+	Kind       = "MigrationPlan"
+)
+
+// Operation is what a plan does.
+type Operation string
+
+// The operations. Prepare and Unprepare change shared objects, Migrate and
+// Rollback the nodes of one pool and nothing else.
+const (
+	Prepare   Operation = "prepare"
+	Migrate   Operation = "migrate"
+	Rollback  Operation = "rollback"
+	Unprepare Operation = "unprepare"
+)
+
+// Plan is the whole of one run, for a reviewer and for the engine.
+type Plan struct {
+	APIVersion  string           `json:"apiVersion"`
+	Kind        string           `json:"kind"`
+	Operation   Operation        `json:"operation"`
+	ToolVersion string           `json:"toolVersion"`
+	Cluster     cluster.Identity `json:"cluster"`
+	// Namespace is the tool's namespace, where journal, Lease and helper pods live.
+	Namespace string `json:"namespace"`
+	// Resource is the extended resource that workloads ask for ("nvidia.com/gpu").
+	Resource string `json:"resource"`
+	// Resources are all extended resources of the plugin that must reach 0 on a
+	// node before the driver may start there, Resource included.
+	Resources []string  `json:"resources,omitempty"`
+	Pool      *Pool     `json:"pool,omitempty"`
+	Gate      gate.Gate `json:"gate"`
+	Plugins   []Object  `json:"plugins,omitempty"`
+	Driver    Driver    `json:"driver"`
+	Class     *Class    `json:"class,omitempty"`
+	// Shared are the steps on shared objects (prepare, unprepare), in order.
+	Shared []Step `json:"shared,omitempty"`
+	// NodeSteps are done on each node of each batch, in order.
+	NodeSteps []Step  `json:"nodeSteps,omitempty"`
+	Batches   []Batch `json:"batches,omitempty"`
+	// Evictions are the pods that the drain will evict, as they were seen.
+	Evictions []Eviction `json:"evictions,omitempty"`
+	// Restarts are the pods that the shared steps restart, as they were seen: the
+	// blast radius of prepare and unprepare.
+	Restarts []Restart        `json:"restarts,omitempty"`
+	Settings Settings         `json:"settings"`
+	Findings []checks.Finding `json:"findings,omitempty"`
+	// Digest is the SHA-256 of the plan without this field.
+	Digest string `json:"digest,omitempty"`
+}
+
+// Pool is the set of nodes that a plan is about.
+type Pool struct {
+	Name     string    `json:"name"`
+	Selector string    `json:"selector"`
+	Nodes    []NodeRef `json:"nodes"`
+}
+
+// NodeRef names one node, and the one machine behind the name.
+type NodeRef struct {
+	Name string    `json:"name"`
+	UID  types.UID `json:"uid"`
+}
+
+// Object names an object of the cluster.
+type Object struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Note says what is worth knowing about it here, in one line.
+	Note string `json:"note,omitempty"`
+}
+
+// Driver is the DRA driver and how it gets onto nodes.
+type Driver struct {
+	// Name is the driver's DRA name ("gpu.nvidia.com").
+	Name string `json:"name"`
+	// DaemonSets place the driver. Empty until prepare has installed it.
+	DaemonSets []Object `json:"daemonSets,omitempty"`
+	// Source says where it comes from: "installed" or the digest of the manifests.
+	Source string `json:"source"`
+}
+
+// ClassAction is what becomes of the DeviceClass that carries the resource name.
+type ClassAction string
+
+// Adopt uses the class that already carries the name; Create makes one.
+const (
+	Adopt  ClassAction = "adopt"
+	Create ClassAction = "create"
+)
+
+// Class is the DeviceClass that maps the extended resource to the driver.
+type Class struct {
+	Action ClassAction            `json:"action"`
+	Name   string                 `json:"name"`
+	Object *resourcev1.DeviceClass `json:"object,omitempty"` // with Create: what is created
+}
+
+// StepID names a kind of step. The engine has one implementation for each.
+type StepID string
+
+// Step is one thing done to one target.
+type Step struct {
+	ID    StepID `json:"id"`
+	Title string `json:"title"`
+	// Target is the object of a shared step; a node step's target is the node.
+	Target *Object `json:"target,omitempty"`
+	// Needs must hold before the step.
+	Needs []string `json:"needs,omitempty"`
+	// Changes are the API changes, exactly: a patch or an object for each.
+	Changes []Change `json:"changes,omitempty"`
+	Waits   []Wait   `json:"waits,omitempty"`
+	Undo    string   `json:"undo,omitempty"`
+}
+
+// Change is one write. Exactly one of Patch and Object is set, or neither for a
+// deletion or an eviction, which Verb names.
+type Change struct {
+	Verb   string `json:"verb"` // create, apply, patch, delete, evict
+	Object Object `json:"object"`
+	// Patch is the JSON patch as it is sent, but for the values that only the run
+	// knows (run ID, epoch), which stand as <run> and <epoch>.
+	Patch string `json:"patch,omitempty"`
+	// Body is the object as it is created or applied, in YAML.
+	Body string `json:"body,omitempty"`
+}
+
+// Wait is what must come true after a step, and by when.
+type Wait struct {
+	For      string          `json:"for"`
+	Deadline metav1.Duration `json:"deadline"`
+}
+
+// Batch is a set of nodes that are switched at the same time.
+type Batch struct {
+	Nodes []string `json:"nodes"`
+}
+
+// Eviction is one pod that a drain will evict.
+type Eviction struct {
+	Pod     string        `json:"pod"` // namespace/name
+	Node    string        `json:"node"`
+	Owner   cluster.Owner `json:"owner,omitzero"`
+	Budgets []string      `json:"budgets,omitempty"` // namespace/name of each budget that covers it
+	Why     string        `json:"why"`               // "requests nvidia.com/gpu", "holds claim x"
+}
+
+// Restart is one pod that a shared step restarts or removes.
+type Restart struct {
+	Pod  string `json:"pod"`
+	Node string `json:"node"`
+	Why  string `json:"why"`
+}
+
+// Settings are the choices that a person made, as the run will use them.
+type Settings struct {
+	MaxUnavailable string          `json:"maxUnavailable,omitempty"`
+	Drain          string          `json:"drain,omitempty"` // "gpu" or "all"
+	DrainTimeout   metav1.Duration `json:"drainTimeout,omitzero"`
+	DeleteEmptyDir bool            `json:"deleteEmptyDirData,omitempty"`
+	EvictUnmanaged bool            `json:"evictUnmanaged,omitempty"`
+	PluginRollout  string          `json:"pluginRollout,omitempty"` // "rolling-update" or "on-delete"
+	Soak           metav1.Duration `json:"soak,omitzero"`
+	// KubeletGrace is how long a kubelet remembers a device plugin that left: 5
+	// minutes in every release (endpointStopGracePeriod,
+	// pkg/kubelet/cm/devicemanager/types.go, v1.37.2).
+	KubeletGrace metav1.Duration `json:"kubeletGrace,omitzero"`
+	HelperImage  string          `json:"helperImage,omitempty"`
+	PullSecret   string          `json:"pullSecret,omitempty"`
+}
