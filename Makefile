@@ -1,0 +1,64 @@
+# dramigrate: `make demo` shows the tool at work, `make test` is the whole proof.
+# Needed: Go, a C compiler (for -race), git, make; Linux and root for the cluster.
+# Everything else is built from pinned Go modules into $(CACHE).
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+LDFLAGS     := -s -w -X main.version=$(VERSION)
+CLUSTER     := go run ./test/cluster
+
+# Both modules of the workspace, each by the folder it lives in.
+MODULES := . ./test/cluster
+
+.PHONY: help
+help: ## Show the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/dramigrate, static
+	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/dramigrate ./cmd/dramigrate
+
+.PHONY: demo
+demo: build ## The main job on a local cluster, start to rollback
+	go -C test/cluster run ./demo --dramigrate $(CURDIR)/bin/dramigrate
+
+.PHONY: test
+test: check test-unit test-e2e ## Everything: static checks, unit and script tests, end to end on real kubelets
+
+.PHONY: test-fast
+test-fast: check test-unit ## Static checks, unit, golden and script tests
+
+.PHONY: test-slow
+test-slow: build ## What takes real minutes: the kubelet's own 5-minute grace, Kubernetes 1.36.3
+	go -C test/cluster test -tags slow -timeout 60m -count=1 ./e2e -run 'TestSlow'
+
+.PHONY: check
+check: ## gofmt, vet, staticcheck, tidy modules
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt: these files are not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	for m in $(MODULES); do go -C $$m vet ./... ; done
+	for m in $(MODULES); do (cd $$m && go run $(STATICCHECK) ./...); done
+
+.PHONY: test-unit
+test-unit: ## Unit, golden and script tests, with the race detector
+	go test -race -count=1 ./...
+	go -C test/cluster test -race -count=1 ./internal/... ./manifests/...
+
+.PHONY: test-e2e
+test-e2e: build ## End to end on a real control plane and real kubelets
+	go -C test/cluster test -count=1 -timeout 45m ./cluster ./e2e
+
+.PHONY: cluster-up
+cluster-up: ## Start the local cluster and leave it running
+	$(CLUSTER) up
+
+.PHONY: cluster-down
+cluster-down: ## Stop the local cluster
+	$(CLUSTER) down
+
+.PHONY: cluster-status
+cluster-status: ## Say what runs
+	$(CLUSTER) status
