@@ -1,0 +1,52 @@
+package plan
+
+import (
+	"fmt"
+
+	"sigs.k8s.io/yaml"
+)
+
+// FileError says why a plan file is refused. Edited is true if the file is a plan,
+// but not as it was written: what it says was never reviewed as a whole.
+type FileError struct {
+	Edited bool
+	Reason string
+}
+
+func (e *FileError) Error() string { return e.Reason }
+
+// Parse reads a plan file, YAML or JSON. It refuses what this version does not
+// know in full: an unknown field would be a promise that nobody keeps.
+func Parse(data []byte) (*Plan, error) {
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := yaml.Unmarshal(data, &head); err != nil {
+		return nil, &FileError{Reason: fmt.Sprintf("not YAML or JSON: %v", err)}
+	}
+	if head.APIVersion != APIVersion || head.Kind != Kind {
+		return nil, &FileError{Reason: fmt.Sprintf("apiVersion %q, kind %q: want %s, %s",
+			head.APIVersion, head.Kind, APIVersion, Kind)}
+	}
+	var p Plan
+	if err := yaml.UnmarshalStrict(data, &p); err != nil {
+		return nil, &FileError{Reason: fmt.Sprintf("not a plan of this version: %v", err)}
+	}
+	want, err := ComputeDigest(&p)
+	if err != nil {
+		return nil, err
+	}
+	if p.Digest != want {
+		return nil, &FileError{Edited: true, Reason: fmt.Sprintf(
+			"digest %s does not match the contents (%s): the file was changed after it was planned", orNone(p.Digest), want)}
+	}
+	return &p, nil
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return s
+}

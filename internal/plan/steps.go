@@ -1,0 +1,39 @@
+package plan
+
+// The steps of a migration, done on each node in this order.
+const (
+	StepMark             StepID = "mark"
+	StepDrain            StepID = "drain"
+	StepProbeBefore      StepID = "probe-before"
+	StepPluginOff        StepID = "plugin-off"
+	StepPodResourcesList StepID = "podresources-list"
+	StepDriverOn         StepID = "driver-on"
+	StepDeviceClass      StepID = "device-class"
+	StepCanary           StepID = "canary"
+	StepOpen             StepID = "open"
+	StepSettle           StepID = "settle"
+)
+
+// The steps of a rollback; it starts with StepMark.
+const (
+	StepDrainClaims StepID = "drain-claims"
+	StepDriverOff   StepID = "driver-off"
+	StepPluginOn    StepID = "plugin-on"
+	StepRestore     StepID = "restore"
+)
+
+// The steps of prepare, on shared objects.
+const (
+	StepNamespace     StepID = "namespace"
+	StepPluginExclude StepID = "plugin-exclude"
+	StepDriverInstall StepID = "driver-install"
+	StepDriverPlace   StepID = "driver-place"
+	StepRecord        StepID = "record"
+)
+
+// The steps of unprepare; it ends with StepRecord.
+const (
+	StepDeviceClassDelete StepID = "device-class-delete"
+	StepDriverRemove      StepID = "driver-remove"
+	StepPluginInclude     StepID = "plugin-include"
+)
