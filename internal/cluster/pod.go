@@ -55,6 +55,9 @@ type Request struct {
 	Container string
 	Resource  corev1.ResourceName
 	Count     int64
+	// Init is true for an init container that ends before the others start. A
+	// sidecar runs beside them and is not one.
+	Init bool
 }
 
 // Bridge is the scheduler's record that DRA serves a pod's extended resources.

@@ -1,0 +1,16 @@
+package cluster
+
+// What the tool writes on a Node.
+const (
+	// AllocationLabel says which mechanism a node's devices are handed out by:
+	// absent means the device plugin, "switching" neither, "dra" the DRA driver.
+	AllocationLabel = "dramigrate.dev/allocation"
+	// StateAnnotation holds the NodeState: the one truth about a node that is, or
+	// was, under migration.
+	StateAnnotation = "dramigrate.dev/state"
+)
+
+// ImplicitResourcePrefix begins the extended resource name that every DeviceClass
+// has without saying so (KEP-5004; k8s.io/api/resource/v1, ResourceDeviceClassPrefix).
+// No device plugin ever serves such a name.
+const ImplicitResourcePrefix = "deviceclass.resource.kubernetes.io/"

@@ -1,0 +1,227 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// The parts of a Snapshot, as Unknown names them.
+const (
+	PartNodes      = "nodes"
+	PartPods       = "pods"
+	PartDaemonSets = "daemonsets"
+	PartSlices     = "resourceslices"
+	PartClasses    = "deviceclasses"
+	PartClaims     = "resourceclaims"
+	PartBudgets    = "poddisruptionbudgets"
+	PartIdentity   = "namespaces" // the UID of kube-system
+	PartVersion    = "version"
+)
+
+// LoadOptions bound what a load asks of the API server. Zero values mean defaults.
+type LoadOptions struct {
+	// PageSize is the number of objects in one answer; 500 by default, like kubectl.
+	PageSize int64
+	// Concurrency is the number of lists that run at the same time; 4 by default.
+	Concurrency int
+}
+
+// Load reads the cluster once. Lists are paged, and a page is dropped as soon as
+// what the tool needs was taken from it. A part that the caller may not read, or
+// that the server does not serve, becomes an entry of Unknown; only nodes must be
+// readable. Every other failure, a context that ended included, is an error.
+func Load(ctx context.Context, client kubernetes.Interface, o LoadOptions) (*Snapshot, error) {
+	l := &loader{client: client, page: cmp.Or(o.PageSize, 500)}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(cmp.Or(o.Concurrency, 4))
+	// The longest list goes first, so that the others run beside it.
+	for _, part := range []struct {
+		name string
+		load func(context.Context) error
+	}{
+		{PartPods, l.pods},
+		{PartNodes, l.nodes},
+		{PartSlices, l.slices},
+		{PartClaims, l.claims},
+		{PartDaemonSets, l.daemonSets},
+		{PartBudgets, l.budgets},
+		{PartClasses, l.classes},
+		{PartIdentity, l.identity},
+		{PartVersion, l.version},
+	} {
+		g.Go(func() error { return l.tolerate(part.name, part.load(ctx)) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	l.sort()
+	return &l.out, nil
+}
+
+type loader struct {
+	client kubernetes.Interface
+	page   int64
+	mu     sync.Mutex // guards out.Unknown; every other field has one writer
+	out    Snapshot
+}
+
+// tolerate turns the failures that say "you cannot see this" into an Unknown.
+func (l *loader) tolerate(part string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case part != PartNodes && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)):
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.out.Unknown = append(l.out.Unknown, Unknown{Part: part, Reason: err.Error()})
+		return nil
+	default:
+		return fmt.Errorf("read %s: %w", part, err)
+	}
+}
+
+// maxRestarts bounds how often a list begins anew because the server forgot the
+// state that its pages were taken from.
+const maxRestarts = 3
+
+// collect goes through a paged list and keeps of each object what slim makes of it.
+// If the server expired the continue token, the list begins anew: pages of two
+// states must not be mixed. After maxRestarts it asks for everything in one answer,
+// which cannot expire.
+func collect[L metav1.ListInterface, In, Out any](
+	ctx context.Context, size int64, out *[]Out,
+	fetch func(context.Context, metav1.ListOptions) (L, error),
+	items func(L) []In,
+	slim func(*In) Out,
+) error {
+	opts := metav1.ListOptions{Limit: size}
+	for restarts := 0; ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		page, err := fetch(ctx, opts)
+		switch {
+		case err != nil && opts.Continue != "" && apierrors.IsResourceExpired(err):
+			*out = nil
+			restarts++
+			opts = metav1.ListOptions{Limit: size}
+			if restarts > maxRestarts {
+				opts.Limit = 0
+			}
+			continue
+		case err != nil:
+			return err
+		}
+		objects := items(page)
+		for i := range objects {
+			*out = append(*out, slim(&objects[i]))
+		}
+		if opts.Continue = page.GetContinue(); opts.Continue == "" {
+			return nil
+		}
+	}
+}
+
+func (l *loader) nodes(ctx context.Context) error {
+	return collect(ctx, l.page, &l.out.Nodes, l.client.CoreV1().Nodes().List,
+		func(p *corev1.NodeList) []corev1.Node { return p.Items }, SlimNode)
+}
+
+func (l *loader) pods(ctx context.Context) error {
+	return collect(ctx, l.page, &l.out.Pods, l.client.CoreV1().Pods(metav1.NamespaceAll).List,
+		func(p *corev1.PodList) []corev1.Pod { return p.Items }, ProjectPod)
+}
+
+func (l *loader) daemonSets(ctx context.Context) error {
+	return collect(ctx, l.page, &l.out.DaemonSets, l.client.AppsV1().DaemonSets(metav1.NamespaceAll).List,
+		func(p *appsv1.DaemonSetList) []appsv1.DaemonSet { return p.Items }, SlimDaemonSet)
+}
+
+func (l *loader) slices(ctx context.Context) error {
+	return collect(ctx, l.page, &l.out.Slices, l.client.ResourceV1().ResourceSlices().List,
+		func(p *resourcev1.ResourceSliceList) []resourcev1.ResourceSlice { return p.Items }, SlimSlice)
+}
+
+func (l *loader) classes(ctx context.Context) error {
+	return collect(ctx, l.page, &l.out.Classes, l.client.ResourceV1().DeviceClasses().List,
+		func(p *resourcev1.DeviceClassList) []resourcev1.DeviceClass { return p.Items }, SlimClass)
+}
+
+func (l *loader) claims(ctx context.Context) error {
+	return collect(ctx, l.page, &l.out.Claims, l.client.ResourceV1().ResourceClaims(metav1.NamespaceAll).List,
+		func(p *resourcev1.ResourceClaimList) []resourcev1.ResourceClaim { return p.Items }, SlimClaim)
+}
+
+func (l *loader) budgets(ctx context.Context) error {
+	return collect(ctx, l.page, &l.out.Budgets, l.client.PolicyV1().PodDisruptionBudgets(metav1.NamespaceAll).List,
+		func(p *policyv1.PodDisruptionBudgetList) []policyv1.PodDisruptionBudget { return p.Items }, SlimBudget)
+}
+
+func (l *loader) identity(ctx context.Context) error {
+	ns, err := l.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	l.out.Identity.UID = ns.UID
+	return nil
+}
+
+// version asks for /version. The discovery client takes no context; its request is
+// bounded by the timeout of the rest.Config.
+func (l *loader) version(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	v, err := l.client.Discovery().ServerVersion()
+	if err != nil {
+		return err
+	}
+	if v == nil || v.GitVersion == "" {
+		return errors.New("the server does not say its version")
+	}
+	l.out.Identity.ServerVersion = v.GitVersion
+	// Vendors mark their builds with a "+" behind the minor version.
+	own := v.Major + "." + strings.TrimSuffix(v.Minor, "+")
+	if e := v.EmulationMajor + "." + strings.TrimSuffix(v.EmulationMinor, "+"); e != "." && e != own {
+		l.out.Identity.EmulationVersion = e
+	}
+	return nil
+}
+
+func (l *loader) sort() {
+	slices.SortFunc(l.out.Nodes, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(l.out.Pods, func(a, b Pod) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	byName(l.out.DaemonSets)
+	byName(l.out.Slices)
+	byName(l.out.Classes)
+	byName(l.out.Claims)
+	byName(l.out.Budgets)
+	slices.SortFunc(l.out.Unknown, func(a, b Unknown) int { return cmp.Compare(a.Part, b.Part) })
+}
+
+// byName sorts objects by namespace and name.
+func byName[T any, P interface {
+	*T
+	metav1.Object
+}](objects []T) {
+	slices.SortFunc(objects, func(a, b T) int {
+		pa, pb := P(&a), P(&b)
+		return cmp.Or(cmp.Compare(pa.GetNamespace(), pb.GetNamespace()), cmp.Compare(pa.GetName(), pb.GetName()))
+	})
+}

@@ -1,0 +1,78 @@
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NodeState is the annotation StateAnnotation: what the tool is doing with a node,
+// and what the node was like before, so that a rollback needs nothing else. It is
+// written in the same PATCH as the change that it describes.
+type NodeState struct {
+	// Pool and Selector name the pool as the run that marked the node knew it.
+	Pool     string `json:"pool"`
+	Selector string `json:"selector"`
+	// Operation is "migrate" or "rollback".
+	Operation string `json:"operation"`
+	// Run and Epoch fence the node: a run whose lease was taken over finds another
+	// pair here and its PATCH fails.
+	Run   string `json:"run"`
+	Epoch int64  `json:"epoch"`
+	// Phase is the step that was begun last.
+	Phase string `json:"phase"`
+	Prior Prior  `json:"prior"`
+	// Resources are the plugin's extended resources on this node.
+	Resources []string `json:"resources,omitempty"`
+	// Advertised are the UUIDs of the devices that the kubelet advertised for the
+	// plugin before the node was switched.
+	Advertised []string `json:"advertised,omitempty"`
+	// PluginGoneAt is when the plugin's resources were first seen at zero: the
+	// kubelet's grace for a plugin that left is counted from here.
+	PluginGoneAt *metav1.Time `json:"pluginGoneAt,omitempty"`
+	// OpenedAt is when pods could reach the node again.
+	OpenedAt *metav1.Time `json:"openedAt,omitempty"`
+	// SettledAt is when the kubelet's memory of the plugin was cleared for the last
+	// time; nothing is left to do on the node then.
+	SettledAt *metav1.Time `json:"settledAt,omitempty"`
+	// Gate is the name of the gate by which the node was switched.
+	Gate string `json:"gate,omitempty"`
+}
+
+// Prior is what a node was like before the tool marked it.
+type Prior struct {
+	Unschedulable bool `json:"unschedulable"`
+	// Labels and Annotations hold, for each key that the tool sets, the value that
+	// was there; nil means that the key was absent.
+	Labels      map[string]*string `json:"labels,omitempty"`
+	Annotations map[string]*string `json:"annotations,omitempty"`
+}
+
+// ParseNodeState reads the tool's annotation of a node. It returns nil without an
+// error if the node carries none, and an error that names the node if it cannot be
+// read: such a node must be looked at by a person.
+func ParseNodeState(node *corev1.Node) (*NodeState, error) {
+	raw, ok := node.Annotations[StateAnnotation]
+	if !ok {
+		return nil, nil
+	}
+	var s NodeState
+	if err := json.Unmarshal([]byte(raw), &s); err != nil {
+		return nil, fmt.Errorf("node/%s: annotation %s: %w", node.Name, StateAnnotation, err)
+	}
+	if s.Pool == "" || s.Operation == "" || s.Run == "" {
+		return nil, fmt.Errorf("node/%s: annotation %s: has no pool, operation or run", node.Name, StateAnnotation)
+	}
+	return &s, nil
+}
+
+// Encode is the annotation's value.
+func (s NodeState) Encode() (string, error) {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return "", fmt.Errorf("encode node state of run %s: %w", s.Run, err)
+	}
+	return string(b), nil
+}
