@@ -1,0 +1,91 @@
+package dradriver
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/types"
+	"tags.cncf.io/container-device-interface/pkg/cdi"
+	"tags.cncf.io/container-device-interface/pkg/parser"
+	specs "tags.cncf.io/container-device-interface/specs-go"
+
+	"github.com/dramigrate/dramigrate/test/cluster/internal/gpu"
+)
+
+// The kind of the CDI devices is the vendor's driver's.
+const (
+	cdiVendor = "k8s.gpu.nvidia.com"
+	cdiClass  = "claim"
+)
+
+// An injector writes what a container runtime has to do to give a container the
+// devices of a claim: one CDI spec a claim.
+type injector struct{ cache *cdi.Cache }
+
+func newInjector(dir string) (*injector, error) {
+	cache, err := cdi.NewCache(cdi.WithSpecDirs(dir), cdi.WithAutoRefresh(false))
+	if err != nil {
+		return nil, fmt.Errorf("CDI folder %s: %w", dir, err)
+	}
+	return &injector{cache: cache}, nil
+}
+
+// injection is a device of a claim and the GPU that is to appear for it.
+type injection struct {
+	device string
+	gpu    gpu.GPU
+}
+
+// deviceID is the qualified CDI name of a claim's device. The claim's UID in it
+// keeps a runtime from serving a cached spec of an earlier claim.
+func deviceID(claim types.UID, device string) string {
+	return parser.QualifiedName(cdiVendor, cdiClass, deviceName(claim, device))
+}
+
+func deviceName(claim types.UID, device string) string {
+	return string(claim) + "-" + device
+}
+
+// write makes the CDI spec of the claim.
+func (i *injector) write(claim types.UID, devices []injection) error {
+	spec := &specs.Spec{
+		Kind: cdiVendor + "/" + cdiClass,
+		// As the vendor's driver does: the legacy runtime hook, if it is in the
+		// image's environment, must not add devices of its own.
+		ContainerEdits: specs.ContainerEdits{Env: []string{"NVIDIA_VISIBLE_DEVICES=void"}},
+	}
+	for _, d := range devices {
+		file := gpu.FileName(d.gpu.UUID)
+		spec.Devices = append(spec.Devices, specs.Device{
+			Name: deviceName(claim, d.device),
+			ContainerEdits: specs.ContainerEdits{
+				Mounts: []*specs.Mount{{
+					HostPath:      filepath.Join(gpu.FilesDir, file),
+					ContainerPath: filepath.Join(gpu.VisibleDir, file),
+					Options:       []string{"ro", "bind"},
+				}},
+			},
+		})
+	}
+	version, err := cdi.MinimumRequiredVersion(spec)
+	if err != nil {
+		return fmt.Errorf("CDI spec: %w", err)
+	}
+	spec.Version = version
+	if err := i.cache.WriteSpec(spec, specName(claim)); err != nil {
+		return fmt.Errorf("CDI spec: %w", err)
+	}
+	return nil
+}
+
+// remove deletes the CDI spec of the claim, if there is one.
+func (i *injector) remove(claim types.UID) error {
+	if err := i.cache.RemoveSpec(specName(claim)); err != nil {
+		return fmt.Errorf("CDI spec: %w", err)
+	}
+	return nil
+}
+
+func specName(claim types.UID) string {
+	return cdi.GenerateTransientSpecName(cdiVendor, cdiClass, string(claim)) + ".yaml"
+}

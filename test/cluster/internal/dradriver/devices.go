@@ -1,0 +1,72 @@
+package dradriver
+
+import (
+	"fmt"
+
+	"github.com/Masterminds/semver/v3"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/dynamic-resource-allocation/deviceattribute"
+	"k8s.io/dynamic-resource-allocation/resourceslice"
+
+	"github.com/dramigrate/dramigrate/test/cluster/internal/gpu"
+)
+
+// typeGPU is the attribute "type" of a whole GPU.
+const typeGPU = "gpu"
+
+// resources is the pool of the node: its name, and one slice with all GPUs of
+// the set. Without GPUs the slice is empty, which tells that the driver runs.
+func resources(node string, set gpu.Set) (resourceslice.DriverResources, error) {
+	devices := make([]resourceapi.Device, 0, len(set.GPUs))
+	for _, g := range set.GPUs {
+		d, err := device(set, g)
+		if err != nil {
+			return resourceslice.DriverResources{}, fmt.Errorf("device %s: %w", g.DeviceName(), err)
+		}
+		devices = append(devices, d)
+	}
+	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{
+		node: {Slices: []resourceslice.Slice{{Devices: devices}}},
+	}}, nil
+}
+
+// device describes a GPU with the attributes and the capacity of the vendor's
+// driver (dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin/deviceinfo.go).
+func device(set gpu.Set, g gpu.GPU) (resourceapi.Device, error) {
+	attributes := map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+		"type":         text(typeGPU),
+		"uuid":         text(g.UUID),
+		"productName":  text(g.ProductName),
+		"brand":        text(g.Brand),
+		"architecture": text(g.Architecture),
+
+		deviceattribute.StandardDeviceAttributePCIBusID: text(g.PCIBusID),
+		deviceattribute.StandardDeviceAttributePCIeRoot: text(g.PCIeRoot),
+	}
+	for name, value := range map[resourceapi.QualifiedName]string{
+		"cudaComputeCapability": g.CUDAComputeCapability,
+		"driverVersion":         set.DriverVersion,
+		"cudaDriverVersion":     set.CUDADriverVersion,
+	} {
+		// The API takes semantic versions alone; the vendor's are looser
+		// ("580.95.05", "9.0").
+		v, err := semver.NewVersion(value)
+		if err != nil {
+			return resourceapi.Device{}, fmt.Errorf("attribute %s: version %q: %w", name, value, err)
+		}
+		normal := v.String()
+		attributes[name] = resourceapi.DeviceAttribute{VersionValue: &normal}
+	}
+	return resourceapi.Device{
+		Name:       g.DeviceName(),
+		Attributes: attributes,
+		Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
+			"memory": {Value: *resource.NewQuantity(g.MemoryMiB<<20, resource.BinarySI)},
+		},
+	}, nil
+}
+
+func text(s string) resourceapi.DeviceAttribute {
+	return resourceapi.DeviceAttribute{StringValue: &s}
+}

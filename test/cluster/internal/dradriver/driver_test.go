@@ -1,0 +1,440 @@
+package dradriver
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	drapb "k8s.io/kubelet/pkg/apis/dra/v1"
+	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+	"tags.cncf.io/container-device-interface/pkg/cdi"
+
+	"github.com/dramigrate/dramigrate/test/cluster/internal/gpu"
+)
+
+// deadline bounds what a test waits for; nothing in it is slow.
+const deadline = 20 * time.Second
+
+// UUIDs of node-a by index, see the test of package gpu. With three GPUs the
+// devices are gpu-1, gpu-0 and gpu-2 in that order.
+var uuids = []string{
+	"GPU-46f59cc3-2558-51a1-8097-3d34cde0c8ec",
+	"GPU-0bfeb96d-8a9f-59d4-beff-12eb65372aea",
+	"GPU-5f727037-7cce-5fc4-b316-54a2755e08e7",
+}
+
+// A bench is a node with a driver on it, without a kubelet.
+type bench struct {
+	config
+	done chan error
+	stop context.CancelFunc
+}
+
+// newBench has the GPUs of node-a and the claims in the API.
+func newBench(t *testing.T, claims ...*resourceapi.ResourceClaim) *bench {
+	t.Helper()
+	// Not t.TempDir(): a socket's path has at most 107 characters.
+	dir, err := os.MkdirTemp("", "dra-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	client := fake.NewClientset(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a", UID: "node-uid"}})
+	for _, c := range claims {
+		if err := client.Tracker().Add(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := &bench{config: config{
+		node:        "node-a",
+		setFile:     filepath.Join(dir, "gpus.json"),
+		faultFile:   filepath.Join(dir, "driver-fault"),
+		pluginsDir:  filepath.Join(dir, "plugins"),
+		registryDir: filepath.Join(dir, "registry"),
+		cdiDir:      filepath.Join(dir, "cdi"),
+		client:      client,
+	}}
+	if err := os.Mkdir(b.registryDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := gpu.NewSet("node-a", 3).Save(b.setFile); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bench) fault(t *testing.T, f Fault) {
+	t.Helper()
+	if err := WriteFault(b.faultFile, f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start runs the driver until the test ends or b.stop.
+func (b *bench) start(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	b.stop, b.done = cancel, make(chan error, 1)
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		b.done <- run(ctx, b.config)
+	}()
+	t.Cleanup(func() { cancel(); <-finished })
+}
+
+// kubelet connects to the driver's socket once it is there.
+func (b *bench) kubelet(t *testing.T) drapb.DRAPluginClient {
+	t.Helper()
+	conn := dial(t, filepath.Join(b.pluginsDir, "gpu.nvidia.com", "dra.sock"))
+	return drapb.NewDRAPluginClient(conn)
+}
+
+func dial(t *testing.T, socket string) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient("unix://"+socket,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// claim has the devices allocated on node-a.
+func claim(name string, devices ...string) *resourceapi.ResourceClaim {
+	c := &resourceapi.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name + "-uid")},
+		Status:     resourceapi.ResourceClaimStatus{Allocation: &resourceapi.AllocationResult{}},
+	}
+	for _, d := range devices {
+		c.Status.Allocation.Devices.Results = append(c.Status.Allocation.Devices.Results,
+			resourceapi.DeviceRequestAllocationResult{Request: "req-" + d, Driver: "gpu.nvidia.com", Pool: "node-a", Device: d})
+	}
+	return c
+}
+
+func prepare(t *testing.T, client drapb.DRAPluginClient, name string) *drapb.NodePrepareResourceResponse {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	resp, err := client.NodePrepareResources(ctx, &drapb.NodePrepareResourcesRequest{
+		Claims: []*drapb.Claim{{Namespace: "default", Name: name, Uid: name + "-uid"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.Claims[name+"-uid"]
+}
+
+func unprepare(t *testing.T, client drapb.DRAPluginClient, name string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	resp, err := client.NodeUnprepareResources(ctx, &drapb.NodeUnprepareResourcesRequest{
+		Claims: []*drapb.Claim{{Namespace: "default", Name: name, Uid: name + "-uid"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.Claims[name+"-uid"].Error
+}
+
+// injected is what a runtime would mount for the CDI devices: host path, by
+// path in the container.
+func (b *bench) injected(t *testing.T, resp *drapb.NodePrepareResourceResponse) map[string]string {
+	t.Helper()
+	cache, err := cdi.NewCache(cdi.WithSpecDirs(b.cdiDir), cdi.WithAutoRefresh(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mounts := map[string]string{}
+	for _, d := range resp.Devices {
+		for _, id := range d.CdiDeviceIds {
+			found := cache.GetDevice(id)
+			if found == nil {
+				t.Fatalf("CDI device %s is in no spec", id)
+			}
+			for _, m := range found.ContainerEdits.Mounts {
+				mounts[m.ContainerPath] = m.HostPath
+			}
+			if env := found.GetSpec().ContainerEdits.Env; !slices.Contains(env, "NVIDIA_VISIBLE_DEVICES=void") {
+				t.Errorf("environment %v does not turn the legacy hook off", env)
+			}
+		}
+	}
+	return mounts
+}
+
+func assertInjected(t *testing.T, mounts map[string]string, want ...string) {
+	t.Helper()
+	if len(mounts) != len(want) {
+		t.Errorf("%d mounts, want %d: %v", len(mounts), len(want), mounts)
+	}
+	for _, id := range want {
+		host := mounts["/run/nvidia-sim/visible/"+id+".json"]
+		if host != "/run/nvidia-sim/gpus/"+id+".json" {
+			t.Errorf("%s is not mounted: %v", id, mounts)
+		}
+	}
+}
+
+func TestPrepareAndUnprepare(t *testing.T) {
+	b := newBench(t, claim("one", "gpu-2"), claim("two", "gpu-0", "gpu-1"))
+	b.start(t)
+	k := b.kubelet(t)
+
+	one := prepare(t, k, "one")
+	if one.Error != "" || len(one.Devices) != 1 {
+		t.Fatalf("claim one: %v", one)
+	}
+	d := one.Devices[0]
+	if d.PoolName != "node-a" || d.DeviceName != "gpu-2" || !slices.Equal(d.RequestNames, []string{"req-gpu-2"}) ||
+		!slices.Equal(d.CdiDeviceIds, []string{"k8s.gpu.nvidia.com/claim=one-uid-gpu-2"}) {
+		t.Errorf("claim one was answered with %v", d)
+	}
+	assertInjected(t, b.injected(t, one), uuids[2])
+	assertInjected(t, b.injected(t, prepare(t, k, "two")), uuids[0], uuids[1])
+
+	if msg := unprepare(t, k, "one"); msg != "" {
+		t.Errorf("unprepare: %s", msg)
+	}
+	specs, err := os.ReadDir(b.cdiDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(specs) != 1 || !strings.Contains(specs[0].Name(), "two-uid") {
+		t.Errorf("CDI specs %v, want that of claim two alone", specs)
+	}
+	if msg := unprepare(t, k, "one"); msg != "" {
+		t.Errorf("unprepare for the second time: %s", msg)
+	}
+}
+
+func TestDeviceOfTwoClaims(t *testing.T) {
+	b := newBench(t, claim("one", "gpu-2"), claim("two", "gpu-2"))
+	b.start(t)
+	k := b.kubelet(t)
+	if resp := prepare(t, k, "one"); resp.Error != "" {
+		t.Fatal(resp.Error)
+	}
+	resp := prepare(t, k, "two")
+	if !strings.Contains(resp.Error, "node-a/gpu-2 is already prepared for claim default/one") {
+		t.Errorf("second claim of the device: %q", resp.Error)
+	}
+	unprepare(t, k, "one")
+	if resp := prepare(t, k, "two"); resp.Error != "" {
+		t.Errorf("the device is free again: %s", resp.Error)
+	}
+}
+
+func TestUnknownDevices(t *testing.T) {
+	foreign := claim("foreign", "gpu-0")
+	foreign.Status.Allocation.Devices.Results[0].Pool = "node-b"
+	b := newBench(t, claim("absent", "gpu-3"), foreign)
+	b.start(t)
+	k := b.kubelet(t)
+	for name, want := range map[string]string{
+		"absent":  "device node-a/gpu-3 is unknown",
+		"foreign": "device node-b/gpu-0 is not of this node",
+	} {
+		if resp := prepare(t, k, name); !strings.Contains(resp.Error, want) {
+			t.Errorf("claim %s: %q, want %q", name, resp.Error, want)
+		}
+	}
+}
+
+func TestOtherDriversResultsAreIgnored(t *testing.T) {
+	mixed := claim("mixed", "gpu-0", "channel-0")
+	mixed.Status.Allocation.Devices.Results[1].Driver = "compute-domain.nvidia.com"
+	b := newBench(t, mixed)
+	b.start(t)
+	assertInjected(t, b.injected(t, prepare(t, b.kubelet(t), "mixed")), uuids[1])
+}
+
+func TestClaimsOutliveTheDriver(t *testing.T) {
+	b := newBench(t, claim("one", "gpu-2"), claim("two", "gpu-2"))
+	b.start(t)
+	before := prepare(t, b.kubelet(t), "one")
+	b.stop()
+	if err := <-b.done; err != nil {
+		t.Fatalf("ended with %v, want success", err)
+	}
+	for _, socket := range []string{
+		filepath.Join(b.pluginsDir, "gpu.nvidia.com", "dra.sock"),
+		filepath.Join(b.registryDir, "gpu.nvidia.com-reg.sock"),
+	} {
+		if _, err := os.Stat(socket); !os.IsNotExist(err) {
+			t.Errorf("%s was left behind: %v", socket, err)
+		}
+	}
+
+	// What was prepared stays as it was, even if the next process is faulty.
+	b.fault(t, FaultWrongDevice)
+	b.start(t)
+	k := b.kubelet(t)
+	after := prepare(t, k, "one")
+	if after.Error != "" || !slices.Equal(after.Devices[0].CdiDeviceIds, before.Devices[0].CdiDeviceIds) {
+		t.Errorf("prepared again: %v, before: %v", after, before)
+	}
+	assertInjected(t, b.injected(t, after), uuids[2])
+	if resp := prepare(t, k, "two"); resp.Error == "" {
+		t.Error("a device in use was given to another claim after a restart")
+	}
+}
+
+func TestCheckpointThatCannotBeRead(t *testing.T) {
+	b := newBench(t)
+	dir := filepath.Join(b.pluginsDir, "gpu.nvidia.com")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "checkpoint.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.start(t)
+	if err := <-b.done; err == nil || !strings.Contains(err.Error(), "checkpoint") {
+		t.Errorf("ended with %v, want a refusal", err)
+	}
+}
+
+func TestRegistration(t *testing.T) {
+	b := newBench(t)
+	b.start(t)
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	conn := dial(t, filepath.Join(b.registryDir, "gpu.nvidia.com-reg.sock"))
+	info, err := registerapi.NewRegistrationClient(conn).GetInfo(ctx, &registerapi.InfoRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Type != "DRAPlugin" || info.Name != "gpu.nvidia.com" ||
+		info.Endpoint != filepath.Join(b.pluginsDir, "gpu.nvidia.com", "dra.sock") ||
+		!slices.Equal(info.SupportedVersions, []string{"v1.DRAPlugin", "v1beta1.DRAPlugin"}) {
+		t.Errorf("registered as %v", info)
+	}
+}
+
+// published waits for the node's slice.
+func (b *bench) published(t *testing.T) resourceapi.ResourceSlice {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	api := b.client.ResourceV1().ResourceSlices()
+	for {
+		list, err := api.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list.Items) > 0 {
+			return list.Items[0]
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal("no slice was published")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func TestPublishedDevices(t *testing.T) {
+	b := newBench(t)
+	b.start(t)
+	slice := b.published(t)
+	if slice.Spec.Driver != "gpu.nvidia.com" || slice.Spec.Pool.Name != "node-a" || slice.Spec.Pool.ResourceSliceCount != 1 ||
+		slice.Spec.NodeName == nil || *slice.Spec.NodeName != "node-a" {
+		t.Errorf("slice %+v", slice.Spec)
+	}
+	if len(slice.Spec.Devices) != 3 {
+		t.Fatalf("%d devices, want 3", len(slice.Spec.Devices))
+	}
+	d := slice.Spec.Devices[0]
+	if d.Name != "gpu-1" {
+		t.Errorf("first device is %s, want the one with minor 1", d.Name)
+	}
+	for name, want := range map[resourceapi.QualifiedName]string{
+		"type":                            "gpu",
+		"uuid":                            uuids[0],
+		"productName":                     "NVIDIA H100 80GB HBM3",
+		"brand":                           "Nvidia",
+		"architecture":                    "Hopper",
+		"resource.kubernetes.io/pciBusID": "0000:1b:00.0",
+		"resource.kubernetes.io/pcieRoot": "pci0000:15",
+	} {
+		if a := d.Attributes[name]; a.StringValue == nil || *a.StringValue != want {
+			t.Errorf("attribute %s = %v, want the string %q", name, a, want)
+		}
+	}
+	for name, want := range map[resourceapi.QualifiedName]string{
+		"cudaComputeCapability": "9.0.0",
+		"driverVersion":         "580.95.5",
+		"cudaDriverVersion":     "13.0.0",
+	} {
+		if a := d.Attributes[name]; a.VersionValue == nil || *a.VersionValue != want {
+			t.Errorf("attribute %s = %v, want the version %q", name, a, want)
+		}
+	}
+	memory := d.Capacity["memory"].Value
+	if memory.String() != "81559Mi" {
+		t.Errorf("memory %s, want 81559Mi", memory.String())
+	}
+}
+
+func TestFaults(t *testing.T) {
+	t.Run("wrong-device", func(t *testing.T) {
+		// gpu-2 is the GPU with the last index; its neighbour is the first.
+		b := newBench(t, claim("one", "gpu-2"))
+		b.fault(t, FaultWrongDevice)
+		b.start(t)
+		resp := prepare(t, b.kubelet(t), "one")
+		if resp.Error != "" || resp.Devices[0].DeviceName != "gpu-2" {
+			t.Errorf("answered with %v, want the allocated device's name", resp)
+		}
+		assertInjected(t, b.injected(t, resp), uuids[0])
+	})
+	t.Run("missing-device", func(t *testing.T) {
+		b := newBench(t)
+		b.fault(t, FaultMissingDevice)
+		b.start(t)
+		var names []string
+		for _, d := range b.published(t).Spec.Devices {
+			names = append(names, d.Name)
+		}
+		if !slices.Equal(names, []string{"gpu-1", "gpu-0"}) {
+			t.Errorf("published %v, want all but gpu-2", names)
+		}
+	})
+	t.Run("crash-loop", func(t *testing.T) {
+		b := newBench(t)
+		b.fault(t, FaultCrashLoop)
+		b.start(t)
+		if err := <-b.done; err == nil {
+			t.Error("ended with success")
+		}
+	})
+	t.Run("prepare-error", func(t *testing.T) {
+		b := newBench(t, claim("one", "gpu-2"))
+		b.fault(t, FaultPrepareError)
+		b.start(t)
+		k := b.kubelet(t)
+		if resp := prepare(t, k, "one"); !strings.Contains(resp.Error, "on purpose") {
+			t.Errorf("answered with %v", resp)
+		}
+		b.fault(t, FaultNone)
+		if resp := prepare(t, k, "one"); resp.Error != "" {
+			t.Errorf("the fault is gone: %s", resp.Error)
+		}
+	})
+}
