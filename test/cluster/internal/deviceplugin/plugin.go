@@ -22,7 +22,13 @@ import (
 )
 
 const (
-	resourceName = "nvidia.com/gpu"
+	// ImageRepository is the image that stands for this plugin, without a tag.
+	ImageRepository = "nvcr.io/nvidia/k8s-device-plugin"
+	// ResourceName is what the plugin advertises.
+	ResourceName = "nvidia.com/gpu"
+)
+
+const (
 	// socketName is the one of the vendor's plugin: nvidia-<resource>.sock.
 	socketName = "nvidia-gpu.sock"
 	// registerTimeout bounds one registration, in which the kubelet connects back.
@@ -137,7 +143,7 @@ func (p *plugin) loop(ctx context.Context, watcher *fsnotify.Watcher) error {
 				continue
 			}
 			backoff = firstRetry
-			p.log.Info("registered", "resource", resourceName, "devices", len(p.inventory.devices()))
+			p.log.Info("registered", "resource", ResourceName, "devices", len(p.inventory.devices()))
 		}
 	}
 }

@@ -65,11 +65,11 @@ func register(ctx context.Context, dir string) error {
 	_, err = pluginapi.NewRegistrationClient(conn).Register(ctx, &pluginapi.RegisterRequest{
 		Version:      pluginapi.Version,
 		Endpoint:     socketName,
-		ResourceName: resourceName,
+		ResourceName: ResourceName,
 		Options:      &pluginapi.DevicePluginOptions{},
 	})
 	if err != nil {
-		return fmt.Errorf("register %s with %s: %w", resourceName, kubelet, err)
+		return fmt.Errorf("register %s with %s: %w", ResourceName, kubelet, err)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (s *server) Allocate(_ context.Context, req *pluginapi.AllocateRequest) (*p
 		}
 		for _, id := range container.DevicesIds {
 			if !s.inventory.has(id) {
-				return nil, status.Errorf(codes.InvalidArgument, "allocate %s: unknown device %s", resourceName, id)
+				return nil, status.Errorf(codes.InvalidArgument, "allocate %s: unknown device %s", ResourceName, id)
 			}
 			answer.Mounts = append(answer.Mounts, &pluginapi.Mount{
 				ContainerPath: filepath.Join(gpu.VisibleDir, gpu.FileName(id)),

@@ -15,20 +15,26 @@ import (
 // typeGPU is the attribute "type" of a whole GPU.
 const typeGPU = "gpu"
 
-// resources is the pool of the node: its name, and one slice with all GPUs of
-// the set. Without GPUs the slice is empty, which tells that the driver runs.
-func resources(node string, set gpu.Set) (resourceslice.DriverResources, error) {
+// Devices are the GPUs of the set as the driver publishes them, in the order of
+// their index.
+func Devices(set gpu.Set) ([]resourceapi.Device, error) {
 	devices := make([]resourceapi.Device, 0, len(set.GPUs))
 	for _, g := range set.GPUs {
 		d, err := device(set, g)
 		if err != nil {
-			return resourceslice.DriverResources{}, fmt.Errorf("device %s: %w", g.DeviceName(), err)
+			return nil, fmt.Errorf("device %s: %w", g.DeviceName(), err)
 		}
 		devices = append(devices, d)
 	}
+	return devices, nil
+}
+
+// pool is what the driver publishes for its node: a pool of the node's name, in
+// one slice. Without devices the slice is empty, which tells that the driver runs.
+func pool(node string, devices []resourceapi.Device) resourceslice.DriverResources {
 	return resourceslice.DriverResources{Pools: map[string]resourceslice.Pool{
 		node: {Slices: []resourceslice.Slice{{Devices: devices}}},
-	}}, nil
+	}}
 }
 
 // device describes a GPU with the attributes and the capacity of the vendor's

@@ -22,8 +22,12 @@ import (
 	"github.com/dramigrate/dramigrate/test/cluster/internal/gpu"
 )
 
-// DriverName is the driver's name in slices, claims and the kubelet's folders.
-const DriverName = "gpu.nvidia.com"
+const (
+	// DriverName is the driver's name in slices, claims and the kubelet's folders.
+	DriverName = "gpu.nvidia.com"
+	// ImageRepository is the image that stands for this driver, without a tag.
+	ImageRepository = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu"
+)
 
 // config is where a driver finds its surroundings.
 type config struct {
@@ -64,7 +68,9 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("DRA driver: API access: %w", err)
 	}
 	ctx = klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(stderr))))
-	if err := run(ctx, cfg); err != nil {
+	// Whatever fails because the driver is asked to end is no failure: starting
+	// takes some requests, and each can be cut off.
+	if err := run(ctx, cfg); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("DRA driver %s: %w", DriverName, err)
 	}
 	return nil
@@ -89,7 +95,7 @@ func run(ctx context.Context, cfg config) error {
 	if fault == FaultMissingDevice && len(set.GPUs) > 0 {
 		published.GPUs = set.GPUs[:len(set.GPUs)-1]
 	}
-	pool, err := resources(cfg.node, published)
+	devices, err := Devices(published)
 	if err != nil {
 		return err
 	}
@@ -99,7 +105,6 @@ func run(ctx context.Context, cfg config) error {
 			return err
 		}
 	}
-	stopped := ctx
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	d := &driver{node: cfg.node, set: set, faultFile: cfg.faultFile, fail: fail}
@@ -121,13 +126,10 @@ func run(ctx context.Context, cfg config) error {
 		return err
 	}
 	defer helper.Stop()
-	if err := helper.PublishResources(ctx, pool); err != nil {
+	if err := helper.PublishResources(ctx, pool(cfg.node, devices)); err != nil {
 		return err
 	}
-	klog.FromContext(ctx).Info("Serving", "node", cfg.node, "devices", len(published.GPUs), "fault", fault)
+	klog.FromContext(ctx).Info("Serving", "node", cfg.node, "devices", len(devices), "fault", fault)
 	<-ctx.Done()
-	if stopped.Err() != nil {
-		return nil
-	}
 	return context.Cause(ctx)
 }
