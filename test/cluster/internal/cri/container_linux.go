@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -124,10 +125,22 @@ func (c *container) kill() {
 	}
 }
 
-// awaitExit waits for a process that was killed. A container that never ran does not hold it up.
-func (c *container) awaitExit() {
-	if c.running() != nil {
-		<-c.exited
+// killTimeout is how long a killed process may take to be gone: the kernel needs milliseconds, unless
+// the process hangs in a device or a network file system.
+const killTimeout = 30 * time.Second
+
+// awaitExit waits for the end of a container that was killed. One that never ran does not hold it up.
+func (c *container) awaitExit() error {
+	if c.running() == nil {
+		return nil
+	}
+	timer := time.NewTimer(killTimeout)
+	defer timer.Stop()
+	select {
+	case <-c.exited:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("container %s: still not gone %s after SIGKILL", c.name(), killTimeout)
 	}
 }
 
@@ -150,12 +163,19 @@ func (c *container) stop(done <-chan struct{}, grace time.Duration) error {
 		}
 	}
 	p.signal(syscall.SIGKILL)
-	select {
-	case <-c.exited:
-		return nil
-	case <-done:
-		return fmt.Errorf("container %s: still not gone after SIGKILL", c.name())
+	return c.awaitExit()
+}
+
+// killAll kills containers at once and waits for all of them.
+func killAll(containers []*container) error {
+	for _, c := range containers {
+		c.kill()
 	}
+	var errs []error
+	for _, c := range containers {
+		errs = append(errs, c.awaitExit())
+	}
+	return errors.Join(errs...)
 }
 
 func (c *container) summary() *runtimeapi.Container {

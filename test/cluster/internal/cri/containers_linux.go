@@ -89,14 +89,16 @@ func (s *server) StopContainer(ctx context.Context, r *runtimeapi.StopContainerR
 
 func (s *server) RemoveContainer(_ context.Context, r *runtimeapi.RemoveContainerRequest) (*runtimeapi.RemoveContainerResponse, error) {
 	if c, err := s.store.container(r.GetContainerId()); err == nil {
-		s.removeContainer(c)
+		if err := killAll([]*container{c}); err != nil {
+			return nil, err
+		}
+		s.forget(c)
 	}
 	return &runtimeapi.RemoveContainerResponse{}, nil
 }
 
-func (s *server) removeContainer(c *container) {
-	c.kill()
-	c.awaitExit()
+// forget drops the record of a container that does not run.
+func (s *server) forget(c *container) {
 	c.streams.close()
 	s.store.removeContainer(c.id)
 }

@@ -5,5 +5,5 @@
 // filesystem: an empty tmpfs with the shipped commands, the host's shared libraries (read-only), a
 // minimal /dev, and the mounts that the kubelet and CDI ask for. The host's filesystem is never
 // written. Pods share the host's network; cgroups, seccomp, capabilities and user namespaces are
-// not applied.
+// not applied. Needs root and Linux 5.12 (mount_setattr).
 package cri

@@ -55,7 +55,7 @@ func TestExecSyncErrors(t *testing.T) {
 	if _, err := n.execSync(id, 1, testerCommand, "hang"); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("ExecSync past its timeout: %v, want DeadlineExceeded", err)
 	}
-	if got := len(testerProcesses(t)); got != 1 {
+	if got := len(descendants(t)); got != 1 {
 		t.Errorf("%d processes after an exec that timed out, want the container's alone", got)
 	}
 	ended := n.start(sandbox, n.config())

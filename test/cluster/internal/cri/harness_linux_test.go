@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,8 +32,32 @@ type node struct {
 	stop    func() // stops the server and waits for it
 }
 
-// newNode serves on a temporary socket. It needs what real containers need: root on Linux.
+// newNode serves on a temporary socket until the test ends.
 func newNode(t *testing.T) *node {
+	t.Helper()
+	cfg := newConfig(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- serve(ctx, cfg, slog.New(slog.NewTextHandler(io.Discard, nil))) }()
+	n := connect(t, cfg)
+	n.stop = sync.OnceFunc(func() {
+		cancel()
+		select {
+		case err := <-served:
+			if err != nil {
+				t.Errorf("serve: %v", err)
+			}
+		case <-time.After(patience):
+			t.Error("the server does not stop")
+		}
+	})
+	t.Cleanup(n.stop)
+	return n
+}
+
+// newConfig has a folder of its own, which must be removable in the end: nothing may be left mounted.
+// It needs what real containers need: root on Linux.
+func newConfig(t *testing.T) Config {
 	t.Helper()
 	if os.Getuid() != 0 {
 		if os.Getenv("CI") == "true" {
@@ -45,6 +70,11 @@ func newNode(t *testing.T) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("left over: %v", err)
+		}
+	})
 	commands := filepath.Join(dir, "commands")
 	if err := os.Mkdir(commands, 0o755); err != nil {
 		t.Fatal(err)
@@ -56,7 +86,7 @@ func newNode(t *testing.T) *node {
 	if err := os.Symlink(self, filepath.Join(commands, testerCommand)); err != nil {
 		t.Fatal(err)
 	}
-	cfg := Config{
+	return Config{
 		Socket:     filepath.Join(dir, "cri.sock"),
 		StateDir:   filepath.Join(dir, "state"),
 		CommandDir: commands,
@@ -66,32 +96,12 @@ func newNode(t *testing.T) *node {
 		PodIP:      "127.0.0.1",
 		CDIDirs:    []string{filepath.Join(dir, "cdi")},
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- serve(ctx, cfg, slog.New(slog.NewTextHandler(io.Discard, nil))) }()
-	n := &node{t: t, dir: dir}
-	stopped := false
-	n.stop = func() {
-		if stopped {
-			return
-		}
-		stopped = true
-		cancel()
-		select {
-		case err := <-served:
-			if err != nil {
-				t.Errorf("serve: %v", err)
-			}
-		case <-time.After(patience):
-			t.Error("the server does not stop")
-		}
-	}
-	t.Cleanup(func() {
-		n.stop()
-		if err := os.RemoveAll(dir); err != nil {
-			t.Errorf("left over: %v", err)
-		}
-	})
+}
+
+// connect is a client of the server at the config's socket, which may not be there yet.
+func connect(t *testing.T, cfg Config) *node {
+	t.Helper()
+	n := &node{t: t, dir: filepath.Dir(cfg.Socket)}
 	conn, err := grpc.NewClient("passthrough:cri", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -203,15 +202,15 @@ func TestManyContainersEndWithTheServer(t *testing.T) {
 		}
 	}
 	wg.Wait()
-	if got := len(testerProcesses(t)); got != pods*perPod {
+	if got := len(descendants(t)); got != pods*perPod {
 		t.Errorf("%d processes, want one for each of %d containers", got, pods*perPod)
 	}
 	n.stop()
 	expectNoProcesses(t)
 }
 
-// testerProcesses are the processes of test containers below this test, zombies included.
-func testerProcesses(t *testing.T) []string {
+// descendants are the processes below this test, zombies included.
+func descendants(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -219,12 +218,9 @@ func testerProcesses(t *testing.T) []string {
 	}
 	parents := map[string]string{}
 	for _, e := range entries {
-		raw, err := os.ReadFile("/proc/" + e.Name() + "/stat")
-		if err != nil {
-			continue // no process, or it ended
+		if raw, err := os.ReadFile("/proc/" + e.Name() + "/stat"); err == nil {
+			parents[e.Name()] = statFields(raw)[1]
 		}
-		after := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
-		parents[e.Name()] = after[1]
 	}
 	self := fmt.Sprint(os.Getpid())
 	var out []string
@@ -241,7 +237,7 @@ func testerProcesses(t *testing.T) []string {
 
 func expectNoProcesses(t *testing.T) {
 	t.Helper()
-	if left := testerProcesses(t); len(left) > 0 {
+	if left := descendants(t); len(left) > 0 {
 		t.Errorf("processes left: %v", left)
 	}
 }

@@ -16,10 +16,18 @@ import (
 // testerCommand is the shipped command of these tests: the test binary itself under another name.
 const testerCommand = "tester"
 
+// serverCommand is the test binary as a CRI server of its own.
+const serverCommand = "cri"
+
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case shimCommand:
 		fmt.Fprintln(os.Stderr, Shim(context.Background(), nil, os.Stdout, os.Stderr))
+		os.Exit(1)
+	case serverCommand:
+		if err := Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
 		os.Exit(1)
 	case testerCommand:
 		os.Exit(tester(os.Args[1:]))

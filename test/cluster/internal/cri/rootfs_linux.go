@@ -42,7 +42,11 @@ func buildRoot(input shimInput) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("detach mount propagation: %w", err)
 	}
-	outside, err := takeOutside(input)
+	image, err := imageTrees(input.CommandDir)
+	if err != nil {
+		return err
+	}
+	volumes, err := volumeTrees(input.Spec.Mounts)
 	if err != nil {
 		return err
 	}
@@ -75,9 +79,7 @@ func buildRoot(input shimInput) error {
 	if err := deviceNodes(input.Spec.Linux.Devices); err != nil {
 		return err
 	}
-	// Parents before children, else a parent would hide its child.
-	slices.SortStableFunc(outside, func(a, b tree) int { return cmp.Compare(depth(a.target), depth(b.target)) })
-	for _, t := range outside {
+	for _, t := range append(image, volumes...) {
 		if err := t.attach(); err != nil {
 			return fmt.Errorf("mount %s: %w", t.target, err)
 		}
@@ -85,16 +87,13 @@ func buildRoot(input shimInput) error {
 	return nil
 }
 
-// takeOutside collects the libraries, the commands and the container's mounts.
-func takeOutside(input shimInput) ([]tree, error) {
+// imageTrees are what an image would hold: the libraries and the commands.
+func imageTrees(commandDir string) ([]tree, error) {
 	var out []tree
 	take := func(source, target string, options ...string) error {
 		t, err := detach(specs.Mount{Type: "bind", Source: source, Destination: target, Options: options})
-		if err != nil {
-			return fmt.Errorf("mount %s at %s: %w", source, target, err)
-		}
 		out = append(out, t)
-		return nil
+		return err
 	}
 	for _, path := range libraryPaths {
 		info, err := os.Lstat(path)
@@ -114,25 +113,34 @@ func takeOutside(input shimInput) ([]tree, error) {
 			}
 		}
 	}
-	commands, err := os.ReadDir(input.CommandDir)
+	commands, err := os.ReadDir(commandDir)
 	if err != nil {
 		return nil, fmt.Errorf("commands: %w", err)
 	}
 	for _, c := range commands {
 		// One mount each, because a command may be a symbolic link to a file elsewhere.
-		if err := take(filepath.Join(input.CommandDir, c.Name()), filepath.Join(commandsPath, c.Name()), "bind", "ro"); err != nil {
+		if err := take(filepath.Join(commandDir, c.Name()), filepath.Join(commandsPath, c.Name()), "bind", "ro"); err != nil {
 			return nil, err
 		}
 	}
-	for _, m := range input.Spec.Mounts {
+	return out, nil
+}
+
+// volumeTrees are the container's mounts, parents before children, else a parent would hide its child.
+func volumeTrees(mounts []specs.Mount) ([]tree, error) {
+	var out []tree
+	for _, m := range mounts {
 		if m.Type == "tmpfs" {
 			out = append(out, tree{target: m.Destination, kind: tmpfsTree, data: strings.Join(m.Options, ",")})
 			continue
 		}
-		if err := take(m.Source, m.Destination, m.Options...); err != nil {
+		t, err := detach(m)
+		if err != nil {
 			return nil, err
 		}
+		out = append(out, t)
 	}
+	slices.SortStableFunc(out, func(a, b tree) int { return cmp.Compare(depth(a.target), depth(b.target)) })
 	return out, nil
 }
 

@@ -66,29 +66,27 @@ func (s *server) RunPodSandbox(_ context.Context, r *runtimeapi.RunPodSandboxReq
 // StopPodSandbox kills what still runs; the kubelet has given containers their grace by then.
 func (s *server) StopPodSandbox(_ context.Context, r *runtimeapi.StopPodSandboxRequest) (*runtimeapi.StopPodSandboxResponse, error) {
 	if sb, err := s.store.sandbox(r.GetPodSandboxId()); err == nil {
-		s.stopSandbox(sb)
+		if err := s.stopSandbox(sb); err != nil {
+			return nil, err
+		}
 	}
 	return &runtimeapi.StopPodSandboxResponse{}, nil
 }
 
-func (s *server) stopSandbox(sb *sandbox) {
+func (s *server) stopSandbox(sb *sandbox) error {
 	sb.mu.Lock()
 	sb.stopped = true
 	sb.mu.Unlock()
-	containers := s.store.containersOf(sb.id)
-	for _, c := range containers {
-		c.kill()
-	}
-	for _, c := range containers {
-		c.awaitExit()
-	}
+	return killAll(s.store.containersOf(sb.id))
 }
 
 func (s *server) RemovePodSandbox(_ context.Context, r *runtimeapi.RemovePodSandboxRequest) (*runtimeapi.RemovePodSandboxResponse, error) {
 	if sb, err := s.store.sandbox(r.GetPodSandboxId()); err == nil {
-		s.stopSandbox(sb)
+		if err := s.stopSandbox(sb); err != nil {
+			return nil, err
+		}
 		for _, c := range s.store.containersOf(sb.id) {
-			s.removeContainer(c)
+			s.forget(c)
 		}
 		s.store.removeSandbox(sb.id)
 	}

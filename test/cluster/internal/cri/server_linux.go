@@ -61,12 +61,8 @@ func (s *server) close() {
 	s.closing.Lock()
 	s.closed = true
 	s.closing.Unlock()
-	containers := s.store.listContainers()
-	for _, c := range containers {
-		c.kill()
-	}
-	for _, c := range containers {
-		c.awaitExit()
+	if err := killAll(s.store.listContainers()); err != nil {
+		s.log.Error("stop", "error", err)
 	}
 	s.launcher.close()
 }

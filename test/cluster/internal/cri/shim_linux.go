@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -40,6 +41,9 @@ func cutReady(answer string) (msg string, failed bool) {
 // Shim is the hidden command of a container's first process. On success it does not return: the
 // container's command has taken its place.
 func Shim(context.Context, []string, io.Writer, io.Writer) error {
+	// The parent-death signal and no-new-privileges belong to a thread, and must be those of the
+	// thread that becomes the command.
+	runtime.LockOSThread()
 	// The command must not inherit them; the closed status descriptor tells the launcher that it runs.
 	syscall.CloseOnExec(shimSpecFD)
 	syscall.CloseOnExec(shimStatusFD)

@@ -24,7 +24,7 @@ const (
 
 // creatable are the trees in which a missing hostPath is created, as containerd does everywhere:
 // those that are the node's own and not the machine's.
-var creatable = [...]string{"/run/", "/var/run/", "/var/lib/"}
+var creatable = [...]string{"/run/", "/var/run/", "/var/lib/", "/var/log/"}
 
 // containerSpec turns the kubelet's config into an OCI runtime spec, the form that CDI edits and
 // that the shim carries out. entrypoint is the image's command.
@@ -107,9 +107,6 @@ func processUser(s *runtimeapi.LinuxContainerSecurityContext) (specs.User, error
 	if name := s.GetRunAsUsername(); name != "" && name != "root" {
 		return specs.User{}, fmt.Errorf("unable to find user %s: no matching entries in passwd file", name)
 	}
-	if s.GetNamespaceOptions().GetUsernsOptions().GetMode() == runtimeapi.NamespaceMode_POD && s.GetNamespaceOptions().GetUsernsOptions() != nil {
-		return specs.User{}, fmt.Errorf("user namespaces are not supported")
-	}
 	user := specs.User{
 		UID: uint32(s.GetRunAsUser().GetValue()),
 		GID: uint32(s.GetRunAsGroup().GetValue()),
@@ -137,7 +134,7 @@ func specMounts(mounts []*runtimeapi.Mount) ([]specs.Mount, error) {
 			options = append(options, "ro")
 		}
 		out = append(out, specs.Mount{
-			Type: "bind", Source: m.GetHostPath(), Destination: filepath.Clean(m.GetContainerPath()), Options: options,
+			Type: "bind", Source: m.GetHostPath(), Destination: filepath.Join("/", m.GetContainerPath()), Options: options,
 		})
 	}
 	// A read-only mount of simDir leaves no way to make the mount point of visibleDir in it.

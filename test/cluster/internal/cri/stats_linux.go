@@ -1,6 +1,7 @@
 package cri
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -54,9 +55,7 @@ func processUsage(pid int) (cpu time.Duration, rss uint64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	// The second field, the command's name in parentheses, may contain anything.
-	_, rest, _ := strings.Cut(string(raw[strings.LastIndexByte(string(raw), ')')+1:]), " ")
-	fields := strings.Fields(rest)
+	fields := statFields(raw)
 	const utime, cstime, resident = 14 - 3, 17 - 3, 24 - 3
 	if len(fields) <= resident {
 		return 0, 0, fmt.Errorf("process %d: short stat line", pid)
@@ -70,6 +69,12 @@ func processUsage(pid int) (cpu time.Duration, rss uint64, err error) {
 	}
 	pages, err := strconv.ParseUint(fields[resident], 10, 64)
 	return cpu, pages * uint64(os.Getpagesize()), err
+}
+
+// statFields are the fields of a stat line from the third on. The second, the command's name in
+// parentheses, may contain anything.
+func statFields(raw []byte) []string {
+	return strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
 }
 
 func (s *server) ContainerStats(_ context.Context, r *runtimeapi.ContainerStatsRequest) (*runtimeapi.ContainerStatsResponse, error) {

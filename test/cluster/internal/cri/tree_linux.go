@@ -38,11 +38,11 @@ func detach(m specs.Mount) (tree, error) {
 	}
 	var err error
 	if t.fd, err = unix.OpenTree(unix.AT_FDCWD, m.Source, flags); err != nil {
-		return t, &os.PathError{Op: "open", Path: m.Source, Err: err}
+		return t, fmt.Errorf("mount %s at %s: %w", m.Source, m.Destination, err)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(t.fd, &st); err != nil {
-		return t, err
+		return t, fmt.Errorf("mount %s at %s: %w", m.Source, m.Destination, err)
 	}
 	t.isDir = st.Mode&unix.S_IFMT == unix.S_IFDIR
 
@@ -60,7 +60,7 @@ func detach(m specs.Mount) (tree, error) {
 			at |= unix.AT_RECURSIVE
 		}
 		if err := unix.MountSetattr(t.fd, "", at, &unix.MountAttr{Attr_set: attr}); err != nil {
-			return t, fmt.Errorf("option %s: %w", o, err)
+			return t, fmt.Errorf("mount %s at %s: option %s: %w", m.Source, m.Destination, o, err)
 		}
 	}
 	return t, nil
