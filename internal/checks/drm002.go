@@ -1,0 +1,32 @@
+package checks
+
+import (
+	"fmt"
+)
+
+// drm002: a kubelet on which the feature is off admits a pod that was given a GPU
+// through DRA and starts it without the GPU, or rejects it in a loop
+// (pkg/kubelet/lifecycle/predicate.go, v1.35.4). Whether the gate was switched on by
+// hand cannot be seen from the API, so 1.35 counts as below.
+func drm002() Check {
+	return Check{
+		Code:       "DRM002",
+		Title:      "A node's kubelet is too old",
+		Operations: []string{Migrate},
+		Run: func(in Input) []Finding {
+			old, unread := nodeGroups{}, nodeGroups{}
+			for _, v := range in.targets() {
+				have := v.Node.Status.NodeInfo.KubeletVersion
+				switch below, err := belowFloor(have); {
+				case err != nil:
+					unread.add(fmt.Sprintf("kubelet version %q cannot be read", have), v.Node.Name)
+				case below:
+					old.add("kubelet "+have+" is below "+floor+": it may start pods without the GPU that DRA gave them", v.Node.Name)
+				}
+			}
+			return append(
+				old.findings(in, Finding{Code: "DRM002", Severity: Blocker, Remedy: "upgrade the pool's kubelets to " + floor + " or later"}),
+				unread.findings(in, Finding{Code: "DRM002", Severity: Unknown, Remedy: "see `kubectl get nodes -o wide`"})...)
+		},
+	}
+}

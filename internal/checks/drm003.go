@@ -1,0 +1,47 @@
+package checks
+
+import (
+	"fmt"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
+)
+
+// drm003: an owner puts its object back as it wants it, at a moment of its own
+// choosing; every pool then gets the plugin back at once.
+func drm003() Check {
+	return Check{
+		Code:       "DRM003",
+		Title:      "A DaemonSet that has to be edited belongs to somebody else",
+		Operations: []string{Prepare, Migrate},
+		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
+		Run: func(in Input) []Finding {
+			var out []Finding
+			for _, p := range in.plugins() {
+				if p.Owner.Owned() {
+					out = append(out, Finding{
+						Code:     "DRM003",
+						Severity: Blocker,
+						Object:   daemonSetObject(p.DaemonSet),
+						Message: fmt.Sprintf("the %s belongs to %s (%s), which undoes an edit of its node affinity sooner or later",
+							p.Role, p.Owner, p.Owner.Evidence),
+						Remedy: "this version moves only plugins that nobody owns: take the DaemonSet over from its owner",
+					})
+				}
+			}
+			for _, d := range in.Inventory.DriversFor(in.Driver) {
+				if d.Owner.Owned() && !gate.Placed(d.DaemonSet) {
+					out = append(out, Finding{
+						Code:     "DRM003",
+						Severity: Blocker,
+						Object:   daemonSetObject(d.DaemonSet),
+						Message: fmt.Sprintf("the DRA driver belongs to %s (%s) and is not kept to nodes with %s=%s",
+							d.Owner, d.Owner.Evidence, gate.AllocationLabel, gate.ValueDRA),
+						Remedy: fmt.Sprintf("have its owner set the node selector %s: %s on the driver's DaemonSet", gate.AllocationLabel, gate.ValueDRA),
+					})
+				}
+			}
+			return out
+		},
+	}
+}

@@ -1,0 +1,71 @@
+package checks
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+)
+
+// drm008: time-slicing and MPS multiply what a plugin advertises; DRA gives whole
+// devices for the same request, so the pool would hold fewer pods. The labels are
+// GPU Feature Discovery's (NVIDIA/k8s-device-plugin, internal/lm).
+func drm008() Check {
+	return Check{
+		Code:       "DRM008",
+		Title:      "Devices are shared by replicas",
+		Operations: []string{Migrate},
+		Run: func(in Input) []Finding {
+			shared, silent := nodeGroups{}, nodeGroups{}
+			for _, v := range in.targets() {
+				if why := sharing(v, in.Resource, in.Resources); why != "" {
+					shared.add(why, v.Node.Name)
+				} else if _, labelled := v.Node.Labels[gfdCount]; !labelled {
+					silent.add("no label tells how many GPUs there are or whether they are shared", v.Node.Name)
+				}
+			}
+			return append(
+				shared.findings(in, Finding{
+					Code: "DRM008", Severity: Blocker,
+					Remedy: "switch sharing off on the pool; extended resources by DRA are whole devices",
+				}),
+				silent.findings(in, Finding{
+					Code: "DRM008", Severity: Info,
+					Remedy: "the probe of each node, before its plugin is switched off, looks at the device IDs and stops if they are replicas",
+				})...)
+		},
+	}
+}
+
+const (
+	gfdCount    = "nvidia.com/gpu.count"
+	gfdReplicas = "nvidia.com/gpu.replicas"
+	gfdProduct  = "nvidia.com/gpu.product"
+	gfdStrategy = "nvidia.com/gpu.sharing-strategy"
+)
+
+// sharing says by what a node shows that its devices are shared; empty if by
+// nothing.
+func sharing(v cluster.NodeView, resource string, resources []string) string {
+	for _, r := range resources {
+		if n, _ := v.Capacity(r); n > 0 && strings.HasSuffix(r, ".shared") {
+			return fmt.Sprintf("advertises %d of %s", n, r)
+		}
+	}
+	l := v.Node.Labels
+	if n, err := strconv.Atoi(l[gfdReplicas]); err == nil && n > 1 {
+		return fmt.Sprintf("label %s=%d", gfdReplicas, n)
+	}
+	if s := l[gfdStrategy]; s != "" && s != "none" {
+		return fmt.Sprintf("label %s=%s", gfdStrategy, s)
+	}
+	if p := l[gfdProduct]; strings.HasSuffix(p, "-SHARED") {
+		return fmt.Sprintf("label %s=%s", gfdProduct, p)
+	}
+	count, err := strconv.ParseInt(l[gfdCount], 10, 64)
+	if n, _ := v.Allocatable(resource); err == nil && count > 0 && n > count && strings.HasPrefix(resource, "nvidia.com/") {
+		return fmt.Sprintf("advertises %d of %s, but label %s=%d", n, resource, gfdCount, count)
+	}
+	return ""
+}

@@ -1,0 +1,75 @@
+package checks
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
+)
+
+// drm010: the scheduler then counts by the plugin for pods that ask for the
+// extended resource and allocates from the slices for explicit claims, so one GPU is
+// given out twice; nothing in Kubernetes checks for it (KEP-5004, "Non-Goals").
+func drm010() Check {
+	return Check{
+		Code:       "DRM010",
+		Title:      "A node advertises devices by both mechanisms",
+		Operations: []string{Prepare, Migrate, Rollback, Unprepare},
+		Needs:      []string{cluster.PartSlices},
+		Run: func(in Input) []Finding {
+			mine := map[string]bool{}
+			for _, n := range in.nodes() {
+				mine[n] = true
+			}
+			open, closed, elsewhere := nodeGroups{}, nodeGroups{}, nodeGroups{}
+			for name, v := range in.publishing() {
+				devices, _ := cluster.DevicesOf(v.Slices, in.Driver)
+				for _, r := range in.Resources {
+					n, _ := v.Allocatable(r)
+					if n == 0 || len(devices) == 0 {
+						continue
+					}
+					group := open
+					switch {
+					case !mine[name]:
+						group = elsewhere
+					case slices.ContainsFunc(v.Node.Spec.Taints, gate.IsSwitchingTaint):
+						group = closed
+					}
+					group.add(fmt.Sprintf("%d of %s are allocatable by the plugin while %s publishes %d devices", n, r, in.Driver, len(devices)), name)
+				}
+			}
+			base := Finding{Code: "DRM010", Remedy: "cordon it, and see which of the two belongs there: `kubectl get resourceslices` and the pods of both DaemonSets on the node"}
+			with := func(s Severity) Finding { f := base; f.Severity = s; return f }
+			return slices.Concat(open.findings(in, with(Blocker)), closed.findings(in, with(Warning)), elsewhere.findings(Input{}, with(Warning)))
+		},
+	}
+}
+
+// publishing are the nodes of the cluster for which the driver publishes slices, with
+// these slices alone: the check looks beyond the pool.
+func (in Input) publishing() map[string]cluster.NodeView {
+	out := map[string]cluster.NodeView{}
+	for i := range in.Snapshot.Slices {
+		s := in.Snapshot.Slices[i]
+		if s.Spec.Driver == in.Driver && s.Spec.NodeName != nil {
+			v := out[*s.Spec.NodeName]
+			v.Slices = append(v.Slices, s)
+			out[*s.Spec.NodeName] = v
+		}
+	}
+	for i := range in.Snapshot.Nodes {
+		n := &in.Snapshot.Nodes[i]
+		if v, ok := out[n.Name]; ok {
+			v.Node = n
+			out[n.Name] = v
+		}
+	}
+	for name, v := range out {
+		if v.Node == nil {
+			delete(out, name) // the slices of a node that is gone
+		}
+	}
+	return out
+}

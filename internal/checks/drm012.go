@@ -1,0 +1,38 @@
+package checks
+
+import (
+	"fmt"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
+)
+
+// drm012: a node is switched under the lock of one pool. Two pools' runs on one node
+// would undo each other.
+func drm012() Check {
+	return Check{
+		Code:       "DRM012",
+		Title:      "A node is under migration as part of another pool",
+		Operations: []string{Migrate, Rollback},
+		Run: func(in Input) []Finding {
+			foreign, unread := nodeGroups{}, nodeGroups{}
+			for _, v := range in.seen() {
+				switch st, err := cluster.ParseNodeState(v.Node); {
+				case err != nil:
+					unread.add("annotation "+gate.StateAnnotation+" cannot be read", v.Node.Name)
+				case st != nil && st.Pool != in.Pool.Name:
+					foreign.add(fmt.Sprintf("is under migration as part of pool %s (selector %s)", st.Pool, st.Selector), v.Node.Name)
+				}
+			}
+			return append(
+				foreign.findings(in, Finding{
+					Code: "DRM012", Severity: Blocker,
+					Remedy: "work on that pool by its own name, or roll it back first; `dramigrate status` shows it",
+				}),
+				unread.findings(in, Finding{
+					Code: "DRM012", Severity: Unknown,
+					Remedy: "compare the annotation with the pool's journal, in the tool's namespace",
+				})...)
+		},
+	}
+}

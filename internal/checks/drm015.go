@@ -1,0 +1,47 @@
+package checks
+
+import (
+	"fmt"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
+)
+
+// drm015: pools move by labels alone, which takes DaemonSets that heed the label.
+func drm015() Check {
+	return Check{
+		Code:       "DRM015",
+		Title:      "Prepare has not been done",
+		Operations: []string{Migrate},
+		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
+		Run: func(in Input) []Finding {
+			base := Finding{Code: "DRM015", Severity: Blocker, Remedy: "run `dramigrate prepare`"}
+			var out []Finding
+			for _, p := range in.plugins() {
+				if !gate.Excluded(p.DaemonSet) {
+					f := base
+					f.Object = daemonSetObject(p.DaemonSet)
+					f.Message = fmt.Sprintf("the %s would stay on nodes with the label %s", p.Role, gate.AllocationLabel)
+					out = append(out, f)
+				}
+			}
+			drivers := in.Inventory.DriversFor(in.Driver)
+			if len(drivers) == 0 {
+				f := base
+				f.Object = "driver/" + in.Driver
+				f.Message = "no DaemonSet runs the driver " + in.Driver
+				f.Remedy = "run `dramigrate prepare --driver-manifests DIR`"
+				out = append(out, f)
+			}
+			for _, d := range drivers {
+				if !gate.Placed(d.DaemonSet) {
+					f := base
+					f.Object = daemonSetObject(d.DaemonSet)
+					f.Message = fmt.Sprintf("the driver is not kept to nodes with %s=%s", gate.AllocationLabel, gate.ValueDRA)
+					out = append(out, f)
+				}
+			}
+			return out
+		},
+	}
+}

@@ -1,0 +1,65 @@
+package checks
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+)
+
+// drm016: a plugin serves only requests for its own resources. A pod with a claim of
+// its own, or one that asks for a class by its implicit name, cannot run on the pool
+// once that is back on the plugin.
+func drm016() Check {
+	return Check{
+		Code:       "DRM016",
+		Title:      "Workloads on the pool that only DRA can serve",
+		Operations: []string{Rollback},
+		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartSlices},
+		Run: func(in Input) []Finding {
+			var out []Finding
+			for _, v := range in.targets() {
+				claims := map[string]cluster.ClaimUse{}
+				for _, c := range v.ClaimsOf(in.Driver) {
+					claims[c.Ref()] = c
+				}
+				for i := range v.Pods {
+					if why := in.onlyDRA(&v.Pods[i], claims); why != "" {
+						out = append(out, Finding{
+							Code:     "DRM016",
+							Severity: Blocker,
+							Object:   podObject(&v.Pods[i]),
+							Message:  fmt.Sprintf("%s on node %s, which the device plugin cannot serve", why, v.Node.Name),
+							Remedy:   "move the workload to another pool that stays on DRA, or end it",
+						})
+					}
+				}
+			}
+			return out
+		},
+	}
+}
+
+// onlyDRA says why the pod cannot be served by the plugin; empty if it can.
+func (in Input) onlyDRA(p *cluster.Pod, claims map[string]cluster.ClaimUse) string {
+	if p.Finished() {
+		return ""
+	}
+	for _, name := range p.Claims {
+		if c, ok := claims[p.Namespace+"/"+name]; ok {
+			return fmt.Sprintf("holds %d devices by its claim %s", len(c.Devices), name)
+		}
+	}
+	if p.Bridge == nil {
+		return ""
+	}
+	if _, ok := claims[p.Namespace+"/"+p.Bridge.Claim]; !ok {
+		return ""
+	}
+	for _, r := range p.Requests {
+		if !slices.Contains(in.Resources, string(r.Resource)) && cluster.BridgeBacked(p, string(r.Resource), in.Snapshot.Claims) {
+			return fmt.Sprintf("holds devices by asking for %s", r.Resource)
+		}
+	}
+	return ""
+}

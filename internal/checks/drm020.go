@@ -1,0 +1,38 @@
+package checks
+
+import (
+	"fmt"
+
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+)
+
+// drm020: all devices of a pod's extended resources are in one claim, which holds 32
+// at most (k8s.io/api/resource/v1, AllocationResultsMaxSize).
+func drm020() Check {
+	return Check{
+		Code:       "DRM020",
+		Title:      "A pod asks for more devices than one claim can hold",
+		Operations: []string{Migrate},
+		Needs:      []string{cluster.PartPods, cluster.PartClaims},
+		Run: func(in Input) []Finding {
+			var out []Finding
+			for _, v := range in.targets() {
+				for _, p := range v.PluginBackedPods(in.Resources) {
+					if n := p.DevicesNeeded(in.Resource); n > resourcev1.AllocationResultsMaxSize {
+						out = append(out, Finding{
+							Code:     "DRM020",
+							Severity: Blocker,
+							Object:   podObject(&p),
+							Message: fmt.Sprintf("on node %s, asks for %d of %s; a claim holds %d devices at most",
+								v.Node.Name, n, in.Resource, resourcev1.AllocationResultsMaxSize),
+							Remedy: "split the workload, or leave it on a pool that keeps the plugin",
+						})
+					}
+				}
+			}
+			return out
+		},
+	}
+}

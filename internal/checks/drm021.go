@@ -1,0 +1,47 @@
+package checks
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// drm021: on a node whose kubelet does not report, pods do not end, the plugin's
+// resources do not go to zero, and slices stay. A migration has no business there. A
+// rollback goes on with the other nodes and says so.
+func drm021() Check {
+	return Check{
+		Code:       "DRM021",
+		Title:      "A node is not ready",
+		Operations: []string{Migrate, Rollback},
+		Run: func(in Input) []Finding {
+			down, silent := nodeGroups{}, nodeGroups{}
+			for _, v := range in.targets() {
+				switch ready, reason := nodeReady(v.Node); ready {
+				case corev1.ConditionTrue:
+				case corev1.ConditionFalse, corev1.ConditionUnknown:
+					down.add(fmt.Sprintf("condition Ready is %s (%s)", ready, reason), v.Node.Name)
+				default:
+					silent.add("has no condition Ready", v.Node.Name)
+				}
+			}
+			severity := Blocker
+			if in.Operation == Rollback {
+				severity = Warning
+			}
+			remedy := "see `kubectl describe node`; bring the node back, or take it out of the pool"
+			return append(
+				down.findings(in, Finding{Code: "DRM021", Severity: severity, Remedy: remedy}),
+				silent.findings(in, Finding{Code: "DRM021", Severity: Unknown, Remedy: remedy})...)
+		},
+	}
+}
+
+func nodeReady(n *corev1.Node) (corev1.ConditionStatus, string) {
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			return c.Status, c.Reason
+		}
+	}
+	return "", ""
+}

@@ -1,0 +1,45 @@
+package checks
+
+import (
+	"fmt"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
+)
+
+// drm024: what the DaemonSets were given by prepare is what keeps the two mechanisms
+// apart on every node that has been switched.
+func drm024() Check {
+	return Check{
+		Code:       "DRM024",
+		Title:      "A node still needs what prepare did",
+		Operations: []string{Unprepare},
+		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartSlices, cluster.PartDaemonSets},
+		Run: func(in Input) []Finding {
+			switched, held := nodeGroups{}, nodeGroups{}
+			var names []string
+			for i := range in.Snapshot.Nodes {
+				n := &in.Snapshot.Nodes[i]
+				names = append(names, n.Name)
+				value, labelled := n.Labels[gate.AllocationLabel]
+				st, err := cluster.ParseNodeState(n)
+				switch {
+				case st != nil:
+					switched.add(fmt.Sprintf("is under migration as part of pool %s", st.Pool), n.Name)
+				case err != nil:
+					switched.add("carries annotation "+gate.StateAnnotation, n.Name)
+				case labelled:
+					switched.add(fmt.Sprintf("carries label %s=%s", gate.AllocationLabel, value), n.Name)
+				}
+			}
+			for name, v := range in.Snapshot.Views(names...) {
+				for _, c := range v.ClaimsOf(in.Driver) {
+					held.add(fmt.Sprintf("claim %s holds %d devices of %s", c.Ref(), len(c.Devices), in.Driver), name)
+				}
+			}
+			return append(
+				switched.findings(in, Finding{Code: "DRM024", Severity: Blocker, Remedy: "roll the pool back first: `dramigrate rollback`"}),
+				held.findings(in, Finding{Code: "DRM024", Severity: Blocker, Remedy: "end the workload first"})...)
+		},
+	}
+}

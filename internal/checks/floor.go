@@ -1,0 +1,22 @@
+package checks
+
+import (
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// floorMinor is the oldest minor version of Kubernetes 1 on which the tool migrates.
+// In 1.36 the feature DRAExtendedResource is on by default; a kubelet without it
+// starts a container that was given a GPU through DRA without the GPU (KEP-5004;
+// pkg/features/kube_features.go, v1.36.3).
+const floorMinor = 36
+
+const floor = "1.36"
+
+// belowFloor compares a version such as "v1.36.2-gke.100" with the floor.
+func belowFloor(v string) (bool, error) {
+	parsed, err := version.ParseGeneric(v)
+	if err != nil {
+		return false, err
+	}
+	return parsed.LessThan(version.MajorMinor(1, floorMinor)), nil
+}

@@ -1,0 +1,174 @@
+package checks
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
+)
+
+// indexed gathers the views of the nodes that the operation is about, once.
+func (in Input) indexed() Input {
+	in.views = in.Snapshot.Views(in.nodes()...)
+	return in
+}
+
+// nodes are the pool's nodes; without a pool, those that have devices.
+func (in Input) nodes() []string {
+	if len(in.Pool.Nodes) > 0 {
+		return in.Pool.Nodes
+	}
+	publishing := map[string]bool{}
+	for i := range in.Snapshot.Slices {
+		if s := &in.Snapshot.Slices[i]; s.Spec.Driver == in.Driver && s.Spec.NodeName != nil {
+			publishing[*s.Spec.NodeName] = true
+		}
+	}
+	var out []string
+	for i := range in.Snapshot.Nodes {
+		n := &in.Snapshot.Nodes[i]
+		if publishing[n.Name] || (cluster.NodeView{Node: n}).HasDevices(in.Resource, in.Driver) {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
+
+// seen are the views of the operation's nodes, by name.
+func (in Input) seen() []cluster.NodeView {
+	if in.views == nil {
+		in = in.indexed()
+	}
+	var out []cluster.NodeView
+	for _, name := range slices.Sorted(maps.Keys(in.views)) {
+		out = append(out, in.views[name])
+	}
+	return out
+}
+
+// targets are the views of the nodes that the operation has still to work on: a
+// migration passes over nodes that it has opened, a rollback over those that were
+// never switched.
+func (in Input) targets() []cluster.NodeView {
+	return slices.DeleteFunc(in.seen(), func(v cluster.NodeView) bool {
+		state, _ := in.Gate.StateOf(v.Node.Labels)
+		st, err := cluster.ParseNodeState(v.Node)
+		switch in.Operation {
+		case Migrate:
+			return state == gate.DRA && err == nil && st != nil && st.Operation == Migrate && st.OpenedAt != nil
+		case Rollback:
+			return state == gate.Plugin && err == nil && st == nil
+		default:
+			return false
+		}
+	})
+}
+
+// drivers are the names of every driver that leaves a node with the pool's driver.
+func (in Input) drivers() []string {
+	out := []string{in.Driver}
+	for _, d := range in.Inventory.DriversFor(in.Driver) {
+		out = append(out, d.DriverNames...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// plugins are the DaemonSets of the resource's plugin that concern the operation's
+// nodes: they run on one of them, or would.
+func (in Input) plugins() []gate.PluginDaemonSet {
+	all := in.Inventory.PluginsFor(in.Resource)
+	if len(in.Pool.Nodes) == 0 {
+		return all
+	}
+	views := in.seen()
+	return slices.DeleteFunc(all, func(p gate.PluginDaemonSet) bool {
+		return !slices.ContainsFunc(views, func(v cluster.NodeView) bool {
+			lands, _ := gate.Lands(p.DaemonSet, in.Gate.With(v.Node, gate.Plugin))
+			return lands || slices.Contains(p.Nodes, v.Node.Name)
+		})
+	})
+}
+
+// holders are the node's pods with devices: by the plugin, or by a claim of one of
+// the drivers.
+func (in Input) holders(v cluster.NodeView) []cluster.Pod {
+	using := map[string]bool{}
+	for _, c := range v.ClaimsOf(in.drivers()...) {
+		for _, user := range c.Users {
+			using[c.Namespace+"/"+user] = true
+		}
+	}
+	var out []cluster.Pod
+	for i := range v.Pods {
+		p := &v.Pods[i]
+		if !p.Finished() && (using[p.Ref()] || cluster.PluginBacked(p, in.Resources, v.Claims)) {
+			out = append(out, *p)
+		}
+	}
+	return out
+}
+
+// evictions are the pods that the drain would evict from the node.
+func (in Input) evictions(v cluster.NodeView) []cluster.Pod {
+	pods := in.holders(v)
+	if in.Drain == "all" {
+		pods = slices.DeleteFunc(slices.Clone(v.Pods), func(p cluster.Pod) bool { return p.Finished() })
+	}
+	return slices.DeleteFunc(pods, func(p cluster.Pod) bool { return p.Static || p.Terminating || p.Owner.Kind == "DaemonSet" })
+}
+
+// nodeGroups collects nodes for which there is the same to say, so that 200 nodes
+// with one kubelet version are one finding.
+type nodeGroups map[string][]string
+
+func (g nodeGroups) add(evidence, node string) { g[evidence] = append(g[evidence], node) }
+
+// findings makes one finding of each group.
+func (g nodeGroups) findings(in Input, base Finding) []Finding {
+	var out []Finding
+	for _, evidence := range slices.Sorted(maps.Keys(g)) {
+		nodes := g[evidence]
+		slices.Sort(nodes)
+		f := base
+		f.Object = "node/" + nodes[0]
+		if len(nodes) > 1 {
+			f.Object = "pool/" + in.Pool.Name
+			if in.Pool.Name == "" {
+				f.Object = "nodes"
+			}
+		}
+		f.Message = nodeList(nodes) + ": " + evidence
+		out = append(out, f)
+	}
+	return out
+}
+
+// nodeList names up to five nodes.
+func nodeList(nodes []string) string {
+	noun := "node "
+	if len(nodes) > 1 {
+		noun = "nodes "
+	}
+	return noun + few(nodes)
+}
+
+// few names up to five things and counts the rest.
+func few(names []string) string {
+	const most = 5
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+func podObject(p *cluster.Pod) string { return "pod/" + p.Ref() }
+
+func daemonSetObject(ds *appsv1.DaemonSet) string {
+	return "daemonset/" + ds.Namespace + "/" + ds.Name
+}
