@@ -37,6 +37,8 @@ type Input struct {
 	DeleteEmptyDir bool
 	EvictUnmanaged bool
 
+	// asked are the checks of this run; all of the catalogue if nil.
+	asked func(Check) bool
 	views map[string]cluster.NodeView
 }
 
@@ -49,7 +51,10 @@ type Check struct {
 	// Needs are the parts of the Snapshot without which the check cannot answer. If
 	// one could not be read the check is not run, and DRM011 reports it as unknown.
 	Needs []string
-	Run   func(Input) []Finding
+	// Mapping is true for what has to hold when the DeviceClass goes live, which it
+	// does for every pool of the cluster at once.
+	Mapping bool
+	Run     func(Input) []Finding
 }
 
 // All is the catalogue, by code.
@@ -57,14 +62,21 @@ func All() []Check {
 	return []Check{
 		drm001(), drm002(), drm003(), drm004(), drm005(), drm006(), drm007(), drm008(),
 		drm009(), drm010(), drm011(), drm012(), drm013(), drm014(), drm015(), drm016(),
-		drm017(), drm018(), drm019(), drm020(), drm021(), drm022(), drm023(), drm024(),
+		drm017(), drm018(), drm019(), drm020(), drm021(), drm022(), drm023(), drm024(), drm025(),
 	}
 }
 
 // Run runs every check that applies to the operation, and sorts what they found:
 // the most severe first, then by code and object.
-func Run(in Input) []Finding {
+func Run(in Input) []Finding { return run(in, func(Check) bool { return true }) }
+
+// BeforeMapping runs those checks again that the mapping depends on, for the moment
+// before the DeviceClass is made: the cluster may have changed since the plan.
+func BeforeMapping(in Input) []Finding { return run(in, func(c Check) bool { return c.Mapping }) }
+
+func run(in Input, asked func(Check) bool) []Finding {
 	in = in.indexed()
+	in.asked = asked
 	var out []Finding
 	for _, c := range All() {
 		if c.applies(in) && len(c.missing(in.Snapshot)) == 0 {
@@ -85,7 +97,9 @@ func Stops(findings []Finding) bool {
 
 func rank(s Severity) int { return slices.Index([]Severity{Blocker, Unknown, Warning, Info}, s) }
 
-func (c Check) applies(in Input) bool { return slices.Contains(c.Operations, in.Operation) }
+func (c Check) applies(in Input) bool {
+	return slices.Contains(c.Operations, in.Operation) && (in.asked == nil || in.asked(c))
+}
 
 // missing are the parts that the check needs and that could not be read.
 func (c Check) missing(s *cluster.Snapshot) []string {

@@ -14,6 +14,7 @@ func drm001() Check {
 		Code:       "DRM001",
 		Title:      "The control plane is too old, or emulates a version that is",
 		Operations: []string{Prepare, Migrate},
+		Mapping:    true,
 		Needs:      []string{cluster.PartVersion},
 		Run: func(in Input) []Finding {
 			id := in.Snapshot.Identity

@@ -14,6 +14,7 @@ func drm005() Check {
 		Code:       "DRM005",
 		Title:      "Several DeviceClasses carry the extended resource name",
 		Operations: []string{Prepare, Migrate, Unprepare},
+		Mapping:    true,
 		Needs:      []string{cluster.PartClasses},
 		Run: func(in Input) []Finding {
 			winner, others := in.Snapshot.ClassFor(in.Resource)

@@ -16,6 +16,7 @@ func drm006() Check {
 		Code:       "DRM006",
 		Title:      "A pod combines a ResourceClaim with the extended resource",
 		Operations: []string{Prepare, Migrate},
+		Mapping:    true,
 		Needs:      []string{cluster.PartPods, cluster.PartClasses, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			winner, _ := in.Snapshot.ClassFor(in.Resource)

@@ -14,6 +14,7 @@ func drm011() Check {
 		Code:       "DRM011",
 		Title:      "Something that has to be seen could not be read",
 		Operations: []string{Prepare, Migrate, Rollback, Unprepare},
+		Mapping:    true,
 		Run: func(in Input) []Finding {
 			var out []Finding
 			for _, u := range in.Snapshot.Unknown {

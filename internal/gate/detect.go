@@ -47,6 +47,9 @@ func (p PluginDaemonSet) Serves(resource string) bool {
 	return slices.Contains(p.Resources, resource) || p.known.serves(resource)
 }
 
+// unknown says that no known program was recognised.
+func (p PluginDaemonSet) unknown() bool { return p.known.labels == nil && p.known.images == nil }
+
 // DriverDaemonSet is a DaemonSet that runs a DRA driver.
 type DriverDaemonSet struct {
 	DaemonSet *appsv1.DaemonSet
@@ -224,14 +227,12 @@ func (d *detector) attribute(found []PluginDaemonSet) {
 			}
 		}
 	}
-	unknown := func(p *PluginDaemonSet) bool {
-		return p.known.resources == nil && p.known.labels == nil && p.known.images == nil
-	}
 	for r, nodes := range advertised {
+		slices.Sort(nodes)
 		var exact, loose []*PluginDaemonSet
 		for i := range found {
 			p := &found[i]
-			if !unknown(p) || !intersect(p.Nodes, nodes) {
+			if !p.unknown() || !intersect(p.Nodes, nodes) {
 				continue
 			}
 			loose = append(loose, p)
@@ -251,8 +252,12 @@ func (d *detector) attribute(found []PluginDaemonSet) {
 	}
 	for i := range found {
 		p := &found[i]
-		if unknown(p) && Excluded(p.DaemonSet) {
-			p.Resources = append(p.Resources, d.recorded()...)
+		if p.unknown() && Excluded(p.DaemonSet) {
+			for _, r := range d.recorded() {
+				if !slices.ContainsFunc(found, func(q PluginDaemonSet) bool { return q.known.serves(r) }) {
+					p.Resources = append(p.Resources, r)
+				}
+			}
 			p.Evidence = append(p.Evidence, "its node affinity has the tool's expression")
 		}
 		slices.Sort(p.Resources)
@@ -264,7 +269,7 @@ func (d *detector) attribute(found []PluginDaemonSet) {
 // claimed says whether a known plugin serves the resource on the node.
 func (d *detector) claimed(found []PluginDaemonSet, resource, node string) bool {
 	return slices.ContainsFunc(found, func(p PluginDaemonSet) bool {
-		return p.Role == DevicePlugin && p.known.serves(resource) && slices.Contains(p.Nodes, node)
+		return p.Role == DevicePlugin && p.known.serves(resource) && has(p.Nodes, node)
 	})
 }
 
@@ -346,10 +351,17 @@ func mentions(ds *appsv1.DaemonSet, driver string) bool {
 	return ok
 }
 
-func intersect(a, b []string) bool {
-	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
+// has looks a name up in a sorted list.
+func has(sorted []string, name string) bool {
+	_, ok := slices.BinarySearch(sorted, name)
+	return ok
 }
 
-func subset(a, b []string) bool {
-	return !slices.ContainsFunc(a, func(s string) bool { return !slices.Contains(b, s) })
+// intersect and subset compare lists of nodes, of which the first is sorted.
+func intersect(sorted, other []string) bool {
+	return slices.ContainsFunc(other, func(s string) bool { return has(sorted, s) })
+}
+
+func subset(of, sorted []string) bool {
+	return !slices.ContainsFunc(of, func(s string) bool { return !has(sorted, s) })
 }

@@ -43,6 +43,19 @@ func RestoreStrategy(ds *appsv1.DaemonSet, pre cluster.PreImage) (jsonpatch.Patc
 	return strategy(ds, before), nil
 }
 
+// StrategyPreImage is the record of the update strategy before and after OnDelete.
+func StrategyPreImage(ds *appsv1.DaemonSet, object cluster.ObjectRef) (cluster.PreImage, error) {
+	before, err := json.Marshal(ds.Spec.UpdateStrategy)
+	if err != nil {
+		return cluster.PreImage{}, fmt.Errorf("%s: encode update strategy: %w", name(ds), err)
+	}
+	after, err := json.Marshal(appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType})
+	if err != nil {
+		return cluster.PreImage{}, fmt.Errorf("%s: encode update strategy: %w", name(ds), err)
+	}
+	return cluster.PreImage{Object: object, Path: StrategyPath, Before: before, After: after}, nil
+}
+
 func strategy(ds *appsv1.DaemonSet, to appsv1.DaemonSetUpdateStrategy) jsonpatch.Patch {
 	if equality.Semantic.DeepEqual(ds.Spec.UpdateStrategy, to) {
 		return nil
