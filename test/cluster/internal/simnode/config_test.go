@@ -16,12 +16,12 @@ func TestLoadConfig(t *testing.T) {
 		}
 	}
 	write(`{"kubeconfig": "/k", "kubeletVersion": "v1.37.2", "wipeDelay": "3s",
-		"nodes": [{"name": "sim-0", "gpus": 8, "taints": [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]}]}`)
+		"nodes": [{"name": "sim-0", "gpus": {"node": "sim-0", "gpus": [{"index": 0, "uuid": "GPU-1"}]}, "taints": [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]}]}`)
 	c, err := LoadConfig(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Kubeconfig != "/k" || len(c.Nodes) != 1 || c.Nodes[0].GPUs != 8 || c.Nodes[0].Taints[0].Key != "nvidia.com/gpu" {
+	if c.Kubeconfig != "/k" || len(c.Nodes) != 1 || len(c.Nodes[0].GPUs.GPUs) != 1 || c.Nodes[0].Taints[0].Key != "nvidia.com/gpu" {
 		t.Errorf("config %+v", c)
 	}
 	if got := c.timings(); got.wipe != 3*time.Second || got.endpointGrace != 5*time.Minute {
@@ -29,9 +29,7 @@ func TestLoadConfig(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"unknown field":     `{"kubeletVersion": "v1.37.2", "gpus": 1}`,
-		"no version":        `{"nodes": []}`,
 		"nameless node":     `{"kubeletVersion": "v1.37.2", "nodes": [{}]}`,
-		"negative GPUs":     `{"kubeletVersion": "v1.37.2", "nodes": [{"name": "a", "gpus": -1}]}`,
 		"not even a object": `[]`,
 	} {
 		write(text)

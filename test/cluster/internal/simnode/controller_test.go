@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/dramigrate/dramigrate/test/cluster/internal/gpu"
 )
 
 // A world is a controller of node sim-0 with 2 GPUs whose caches are filled by
@@ -28,8 +30,8 @@ func newWorld(t *testing.T, objects ...runtime.Object) *world {
 	clk := clocktesting.NewFakeClock(start)
 	c := newController(fake.NewClientset(objects...), clk, slog.New(slog.NewTextHandler(t.Output(), nil)))
 	t.Cleanup(c.queue.ShutDown)
-	n := Node{Name: "sim-0", GPUs: 2, Labels: map[string]string{"pool": "a"}}
-	c.nodes["sim-0"] = &simulated{config: n, machine: newMachine(n.GPUs, kubelet(), false, start)}
+	n := Node{Name: "sim-0", GPUs: gpu.NewSet("sim-0", 2), Labels: map[string]string{"pool": "a"}}
+	c.nodes["sim-0"] = &simulated{config: n, machine: newMachine(2, kubelet(), false, start)}
 	node, err := c.register(t.Context(), n, "v1.37.2")
 	if err != nil {
 		t.Fatal(err)

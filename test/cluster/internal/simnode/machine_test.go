@@ -201,9 +201,8 @@ func TestPodOfAJobSucceeds(t *testing.T) {
 	isController := true
 	p := pod("job-x", "example.com/job:1", corev1.PodRunning)
 	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "job", Controller: &isController}}
-	d := m.decide(at(0), []*corev1.Pod{p})
-	assertNext(t, d, at(2*time.Second))
-	if d := m.decide(at(2*time.Second), []*corev1.Pod{p}); len(d.succeed) != 1 {
+	assertNext(t, m.decide(at(10*time.Second), []*corev1.Pod{p}), at(12*time.Second))
+	if d := m.decide(at(12*time.Second), []*corev1.Pod{p}); len(d.succeed) != 1 {
 		t.Errorf("succeed %v, want the pod", d.succeed)
 	}
 	p.Status.Phase = corev1.PodSucceeded

@@ -101,8 +101,8 @@ func leaseObject(node *corev1.Node, now time.Time) *coordinationv1.Lease {
 }
 
 // sliceObject is what the driver publishes for the node, in one slice.
-func sliceObject(node *corev1.Node, gpus int) (*resourceapi.ResourceSlice, error) {
-	devices, err := dradriver.Devices(gpu.NewSet(node.Name, gpus))
+func sliceObject(node *corev1.Node, gpus gpu.Set) (*resourceapi.ResourceSlice, error) {
+	devices, err := dradriver.Devices(gpus)
 	if err != nil {
 		return nil, err
 	}

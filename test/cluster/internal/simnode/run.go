@@ -31,7 +31,7 @@ const (
 
 // Run simulates the nodes of a config file until ctx ends. The Node objects stay.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("sim-nodes", flag.ContinueOnError)
+	flags := flag.NewFlagSet(Command, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	path := flags.String("config", "", "file that describes the nodes")
 	if err := flags.Parse(args); err != nil {
@@ -66,9 +66,17 @@ func simulate(ctx context.Context, config Config, client kubernetes.Interface, c
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
+	version := config.KubeletVersion
+	if version == "" {
+		server, err := client.Discovery().ServerVersion()
+		if err != nil {
+			return fmt.Errorf("version of the API server: %w", err)
+		}
+		version = server.GitVersion
+	}
 	var nodes []*corev1.Node
 	for _, n := range config.Nodes {
-		node, err := c.register(ctx, n, config.KubeletVersion)
+		node, err := c.register(ctx, n, version)
 		if err != nil {
 			return err
 		}
@@ -76,7 +84,7 @@ func simulate(ctx context.Context, config Config, client kubernetes.Interface, c
 		_, registered := node.Status.Capacity[deviceplugin.ResourceName]
 		c.nodes[n.Name] = &simulated{
 			config:  n,
-			machine: newMachine(n.GPUs, config.timings(), registered, clk.Now()),
+			machine: newMachine(len(n.GPUs.GPUs), config.timings(), registered, clk.Now()),
 		}
 	}
 	factory, err := c.inform()
