@@ -1,0 +1,145 @@
+package helperpod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Kind is what went wrong with a helper pod.
+type Kind string
+
+// The kinds, in the order in which a pod meets them.
+const (
+	// Refused: the API server did not take the pod.
+	Refused Kind = "Refused"
+	// Foreign: somebody else's pod has the name.
+	Foreign Kind = "Foreign"
+	// NotScheduled: the scheduler did not bind the pod.
+	NotScheduled Kind = "NotScheduled"
+	// ServedByPlugin: the pod was bound without DRA: the device plugin still
+	// serves the resource on the node.
+	ServedByPlugin Kind = "ServedByPlugin"
+	// NotAllocated: the pod was bound, and the claim that its status names does
+	// not hold what it asks for.
+	NotAllocated Kind = "NotAllocated"
+	// NoImage: the image was not pulled.
+	NoImage Kind = "NoImage"
+	// NotPrepared: the driver did not prepare the claim's devices.
+	NotPrepared Kind = "NotPrepared"
+	// RemnantOfPlugin: the kubelet refuses to start the container because it still
+	// remembers an allocation of the device plugin that left.
+	RemnantOfPlugin Kind = "RemnantOfPlugin"
+	// NotStarted: the container was not started for another reason.
+	NotStarted Kind = "NotStarted"
+	// Failed: the pod did not end, or not well.
+	Failed Kind = "Failed"
+	// Deleted: the pod was deleted before it had ended.
+	Deleted Kind = "Deleted"
+	// NoAnswer: the pod ended and its log does not hold the answer.
+	NoAnswer Kind = "NoAnswer"
+	// Incomplete: the answer says that a part of it is unknown.
+	Incomplete Kind = "Incomplete"
+	// Unverifiable: what the container was given cannot be compared with its claim.
+	Unverifiable Kind = "Unverifiable"
+	// DevicesDiffer: the container sees other devices than its claim holds.
+	DevicesDiffer Kind = "DevicesDiffer"
+	// Leftover: the pod did what it is for, and it or its claim did not go away.
+	Leftover Kind = "Leftover"
+	// Interrupted: the caller's context ended.
+	Interrupted Kind = "Interrupted"
+)
+
+// Error says why a helper pod did not do what it is for.
+type Error struct {
+	Kind    Kind
+	Purpose Purpose
+	Node    string
+	// Pod is "namespace/name". The pod is gone by the time the error is returned,
+	// unless Kind is Leftover; its events stay for an hour.
+	Pod string
+	// Detail is what was seen, with the words of whoever refused.
+	Detail string
+	// Want and Got are the UUIDs of the claim's devices and those that the container
+	// listed, both sorted, with Kind DevicesDiffer.
+	Want, Got []string
+	// Next is the next command to type, or what to do in one line.
+	Next string
+	// Log is the end of the pod's log, if it had begun to print.
+	Log string
+	// Err is the API server's answer, or the end of the context; it may be nil.
+	Err error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "node/%s: %s pod %s: %s", e.Node, e.Purpose, e.Pod, e.Detail)
+	if e.Err != nil {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	if e.Log != "" {
+		fmt.Fprintf(&b, "; its log ends: %s", e.Log)
+	}
+	if e.Next != "" {
+		fmt.Fprintf(&b, "; next: %s", e.Next)
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf is the kind of the first helper pod error in err; empty if there is none.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return ""
+}
+
+func (j *job) failed(kind Kind, detail string, err error) *Error {
+	if kind == NotStarted && strings.Contains(detail, remnant) {
+		kind = RemnantOfPlugin
+	}
+	return &Error{
+		Kind: kind, Purpose: j.purpose, Node: j.node, Pod: j.ref(), Detail: detail,
+		Next: j.next(kind, err), Err: err,
+	}
+}
+
+// ctxError is failed for a request that may have failed because ctx ended.
+func (j *job) ctxError(ctx context.Context, kind Kind, detail string, err error) *Error {
+	if ctx.Err() == nil {
+		return j.failed(kind, detail, err)
+	}
+	return j.fromWait(view{}, &stoppedError{reason: fmt.Sprintf("%s: %v", detail, err), cause: context.Cause(ctx)}).as(kind)
+}
+
+// as sets the kind of an error that is not about an interrupt.
+func (e *Error) as(kind Kind) *Error {
+	if e.Kind != Interrupted {
+		e.Kind = kind
+	}
+	return e
+}
+
+// fromWait makes an Error of what ended a wait. A deadline becomes the kind of what
+// the pod was stuck at.
+func (j *job) fromWait(v view, err error) *Error {
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	var stopped *stoppedError
+	if !errors.As(err, &stopped) {
+		return j.failed(Failed, "the wait failed", err)
+	}
+	if !errors.Is(stopped.cause, errDeadline) {
+		e := j.failed(Interrupted, "interrupted: "+stopped.reason, nil)
+		e.Err = stopped.cause
+		return e
+	}
+	kind, _ := stage(v)
+	return j.failed(kind, fmt.Sprintf("not within %s: %s", j.wait.timeout(), stopped.reason), nil)
+}

@@ -1,0 +1,60 @@
+package helperpod
+
+import (
+	"context"
+	"fmt"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+)
+
+// identify looks up the UUIDs of a claim's devices where the driver publishes them.
+func (r *Runner) identify(ctx context.Context, j *job, devices []CanaryDevice) error {
+	// Nearly every driver publishes a node's devices in slices of that node. One
+	// that does not costs a list of all of its slices.
+	byNode := fields.Set{
+		resourcev1.ResourceSliceSelectorDriver:   j.driver,
+		resourcev1.ResourceSliceSelectorNodeName: j.node,
+	}
+	byDriver := fields.Set{resourcev1.ResourceSliceSelectorDriver: j.driver}
+	var missing string
+	for _, selector := range []fields.Set{byNode, byDriver} {
+		var slices *resourcev1.ResourceSliceList
+		err := r.persist(ctx, j.wait, func() (err error) {
+			slices, err = r.client.ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{FieldSelector: selector.String()})
+			return err
+		})
+		if err != nil {
+			return j.ctxError(ctx, Unverifiable, "the driver's ResourceSlices cannot be read", err)
+		}
+		if missing = nameUUIDs(slices.Items, j.driver, devices); missing == "" {
+			return nil
+		}
+	}
+	return j.failed(Unverifiable, missing, nil)
+}
+
+// nameUUIDs fills in the UUIDs, and says which device has none.
+func nameUUIDs(slices []resourcev1.ResourceSlice, driver string, devices []CanaryDevice) (missing string) {
+	published, _ := cluster.DevicesOf(slices, driver)
+	type name struct{ pool, device string }
+	uuids := map[name]string{}
+	for _, d := range published {
+		uuids[name{d.Pool, d.Name}] = d.UUID
+	}
+	for i := range devices {
+		d := &devices[i]
+		uuid, found := uuids[name{d.Pool, d.Name}]
+		switch {
+		case !found:
+			return fmt.Sprintf("device %s of pool %s, which the claim holds, is in no ResourceSlice of driver %s", d.Name, d.Pool, d.Driver)
+		case uuid == "":
+			return fmt.Sprintf("device %s of pool %s is published without a uuid", d.Name, d.Pool)
+		}
+		d.UUID = uuid
+	}
+	return ""
+}
