@@ -5,6 +5,7 @@
 package jsonpatch
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -50,12 +51,23 @@ func (o Op) MarshalJSON() ([]byte, error) {
 	if o.Op != "remove" {
 		m["value"] = o.Value
 	}
-	return json.Marshal(m)
+	return encode(m)
+}
+
+// encode leaves <, > and & as they are: a patch is read by people, too.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // Bytes is the patch as it is sent.
 func (p Patch) Bytes() ([]byte, error) {
-	b, err := json.Marshal([]Op(p))
+	b, err := encode([]Op(p))
 	if err != nil {
 		return nil, fmt.Errorf("encode JSON patch: %w", err)
 	}

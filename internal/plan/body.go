@@ -33,3 +33,13 @@ func hideValues(secret *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	return shown
 }
+
+// toYAML is a typed object in YAML. Every object of this package can be encoded; an
+// error would stand in its place for the reviewer to see.
+func toYAML(object any) string {
+	data, err := yaml.Marshal(object)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}

@@ -55,6 +55,8 @@ type Plan struct {
 	// NodeSteps are done on each node of each batch, in order.
 	NodeSteps []Step  `json:"nodeSteps,omitempty"`
 	Batches   []Batch `json:"batches,omitempty"`
+	// Skipped are the nodes of the pool that are left alone, and why.
+	Skipped []Skip `json:"skipped,omitempty"`
 	// Evictions are the pods that the drain will evict, as they were seen.
 	Evictions []Eviction `json:"evictions,omitempty"`
 	// Restarts are the pods that the shared steps restart, as they were seen: the
@@ -92,6 +94,9 @@ type Object struct {
 type Driver struct {
 	// Name is the driver's DRA name ("gpu.nvidia.com").
 	Name string `json:"name"`
+	// Names are all DRA names that its DaemonSets serve, Name included: a claim of any
+	// of them needs the DaemonSet's pod.
+	Names []string `json:"names,omitempty"`
 	// DaemonSets place the driver. Empty until prepare has installed it.
 	DaemonSets []Object `json:"daemonSets,omitempty"`
 	// Source says where it comes from: "installed" or the digest of the manifests.
@@ -109,8 +114,8 @@ const (
 
 // Class is the DeviceClass that maps the extended resource to the driver.
 type Class struct {
-	Action ClassAction            `json:"action"`
-	Name   string                 `json:"name"`
+	Action ClassAction             `json:"action"`
+	Name   string                  `json:"name"`
 	Object *resourcev1.DeviceClass `json:"object,omitempty"` // with Create: what is created
 }
 
@@ -154,6 +159,12 @@ type Batch struct {
 	Nodes []string `json:"nodes"`
 }
 
+// Skip is a node of the pool that is in no batch.
+type Skip struct {
+	Node string `json:"node"`
+	Why  string `json:"why"`
+}
+
 // Eviction is one pod that a drain will evict.
 type Eviction struct {
 	Pod     string        `json:"pod"` // namespace/name
@@ -170,14 +181,31 @@ type Restart struct {
 	Why  string `json:"why"`
 }
 
+// Values of Settings.Drain: evict only pods that hold a device of the plugin or of
+// the driver, or all that kubectl drain evicts.
+const (
+	DrainGPU = "gpu"
+	DrainAll = "all"
+)
+
+// Values of Settings.PluginRollout: let the edit of the plugin's DaemonSet restart
+// its pods node by node, or leave them running by the strategy OnDelete.
+const (
+	RollingUpdate = "rolling-update"
+	OnDelete      = "on-delete"
+)
+
+// SourceInstalled is Driver.Source of a driver that the tool did not install.
+const SourceInstalled = "installed"
+
 // Settings are the choices that a person made, as the run will use them.
 type Settings struct {
 	MaxUnavailable string          `json:"maxUnavailable,omitempty"`
-	Drain          string          `json:"drain,omitempty"` // "gpu" or "all"
+	Drain          string          `json:"drain,omitempty"` // DrainGPU or DrainAll
 	DrainTimeout   metav1.Duration `json:"drainTimeout,omitzero"`
 	DeleteEmptyDir bool            `json:"deleteEmptyDirData,omitempty"`
 	EvictUnmanaged bool            `json:"evictUnmanaged,omitempty"`
-	PluginRollout  string          `json:"pluginRollout,omitempty"` // "rolling-update" or "on-delete"
+	PluginRollout  string          `json:"pluginRollout,omitempty"` // RollingUpdate or OnDelete
 	Soak           metav1.Duration `json:"soak,omitzero"`
 	// KubeletGrace is how long a kubelet remembers a device plugin that left: 5
 	// minutes in every release (endpointStopGracePeriod,

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+)
+
+// app is what all verbs share: the streams, the world, and the flags of the root.
+type app struct {
+	Streams
+	Factory
+	build Build
+	// namespace is the tool's own.
+	namespace string
+	resource  string
+	driver    string
+}
+
+// Main runs the program and returns its exit code. The first SIGINT or SIGTERM asks
+// the verb to stop at a clean point, the second ends the process at once.
+func Main(args []string, streams Streams, build Build) int {
+	// client-go's own log lines would tear the live region apart, and what they tell
+	// comes back as errors and events anyway.
+	klog.SetLogger(logr.Discard())
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		signal.Stop(signals)
+		fmt.Fprintln(streams.Err, "Stopping at the next safe point. Interrupt again to end at once.")
+		cancel(errInterrupted)
+	}()
+
+	factory := newKubeFactory("dramigrate/"+build.Version, streams.Err)
+	root := newRoot(&app{Streams: streams, Factory: factory, build: build}, args[0])
+	factory.addFlags(root.PersistentFlags())
+	return run(ctx, root, args[1:], streams)
+}
+
+func run(ctx context.Context, root *cobra.Command, args []string, streams Streams) int {
+	root.SetArgs(args)
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.Err)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return ExitOK
+	}
+	code := exitCode(err)
+	var quiet silent
+	if errors.As(err, &quiet) {
+		return code
+	}
+	fmt.Fprintf(streams.Err, "Error: %s\n", explain(err))
+	if code == ExitUsage {
+		fmt.Fprintf(streams.Err, "See '%s --help'.\n", cmd.CommandPath())
+	}
+	return code
+}
+
+func newRoot(a *app, argv0 string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dramigrate",
+		Short: "Move GPU node pools from device plugins to Dynamic Resource Allocation and back",
+		Long: `dramigrate moves one GPU node pool at a time from a device plugin to Dynamic
+Resource Allocation (DRA), and back. Workloads that ask for nvidia.com/gpu are not
+touched: a DeviceClass serves the same name.
+
+  dramigrate pools                        what there is
+  dramigrate prepare --driver-manifests DIR   once a cluster: shared objects
+  dramigrate plan POOL                    what a move would do; changes nothing
+  dramigrate apply POOL                   move the pool
+  dramigrate status                       where every node stands
+  dramigrate rollback POOL                put the pool back as it was`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			hint := ""
+			if s := cmd.SuggestionsFor(args[0]); len(s) > 0 {
+				hint = "; did you mean " + strings.Join(s, " or ") + "?"
+			}
+			return usageError("unknown verb %q%s", args[0], hint)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SuggestionsMinimumDistance = 2
+	if strings.HasPrefix(filepath.Base(argv0), "kubectl-") {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl dramigrate"}
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
+
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.namespace, "tool-namespace", defaultNamespace, "namespace of the tool's own objects: journal, locks, helper pods")
+	flags.StringVar(&a.resource, "resource", defaultResource, "extended resource that workloads ask for")
+	flags.StringVar(&a.driver, "driver", defaultDriver, "DRA driver that serves the resource")
+
+	root.AddCommand(newVersion(a))
+	return root
+}
+
+const (
+	defaultNamespace = "dramigrate-system"
+	defaultResource  = "nvidia.com/gpu"
+	defaultDriver    = "gpu.nvidia.com"
+)
+
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError("unexpected argument %q", args[0])
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Streams are the three standard streams and what is behind them. Tests put buffers
+// there.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+	// Env is the environment, "KEY=value" each.
+	Env []string
+	// InTTY, OutTTY and ErrTTY say whether a person sits at the other end.
+	InTTY, OutTTY, ErrTTY bool
+	// Width is the terminal's number of columns now; nil or 0 if there is none.
+	Width func() int
+}
+
+// OSStreams are the process's own.
+func OSStreams() Streams {
+	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	return Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(),
+		InTTY: tty(os.Stdin), OutTTY: tty(os.Stdout), ErrTTY: tty(os.Stderr),
+		Width: func() int {
+			w, _, err := term.GetSize(int(os.Stderr.Fd()))
+			if err != nil {
+				return 0
+			}
+			return w
+		},
+	}
+}
+
+// env is the value of a variable and whether it is set and not empty.
+func (s Streams) env(name string) (string, bool) {
+	for _, kv := range s.Env {
+		if len(kv) > len(name) && kv[:len(name)] == name && kv[len(name)] == '=' {
+			return kv[len(name)+1:], kv[len(name)+1:] != ""
+		}
+	}
+	return "", false
+}

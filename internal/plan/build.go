@@ -1,0 +1,117 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/dramigrate/dramigrate/internal/checks"
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
+)
+
+// Intent is what a person asks for.
+type Intent struct {
+	Operation   Operation
+	ToolVersion string
+	Namespace   string
+	// Resource is the extended resource, Driver the DRA driver's name.
+	Resource, Driver string
+	// Pool is for Migrate and Rollback only.
+	Pool     cluster.NodePool
+	Settings Settings
+	// Shared is what prepare recorded; nil if there is no such record.
+	Shared *cluster.SharedRecord
+	// Manifests are the driver's, for Prepare; nil if it is installed already.
+	Manifests *Manifests
+}
+
+// Build makes the plan of an intent. The same snapshot and intent give the same
+// plan, byte for byte. What speaks against running it is in its findings; the error
+// is for intents of which no plan can be made.
+func Build(in Intent, s *cluster.Snapshot) (*Plan, error) {
+	b := &builder{in: in, s: s, inv: gate.Detect(s)}
+	b.p = &Plan{
+		APIVersion: APIVersion, Kind: Kind,
+		Operation: in.Operation, ToolVersion: in.ToolVersion,
+		Cluster: s.Identity, Namespace: in.Namespace,
+		Resource: in.Resource, Resources: b.inv.ResourcesWith(in.Resource),
+		Gate:     gate.OwnKey(),
+		Settings: in.Settings,
+	}
+	b.findDriver()
+	var err error
+	switch in.Operation {
+	case Prepare:
+		err = b.prepare()
+	case Migrate:
+		err = b.migrate()
+	case Rollback:
+		err = b.rollback()
+	case Unprepare:
+		err = b.unprepare()
+	default:
+		err = fmt.Errorf("unknown operation %q", in.Operation)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.p.Findings = b.findings()
+	return seal(b.p)
+}
+
+// builder is one Build.
+type builder struct {
+	in  Intent
+	s   *cluster.Snapshot
+	inv gate.Inventory
+	p   *Plan
+}
+
+// seal brings a plan into the form that it has when it is read from a file, so that
+// the two compare equal, and gives it its digest.
+func seal(p *Plan) (*Plan, error) {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("encode the plan: %w", err)
+	}
+	var out Plan
+	if err := json.Unmarshal(data, &out); err != nil {
+		return nil, fmt.Errorf("decode the plan: %w", err)
+	}
+	out.Digest, err = ComputeDigest(&out)
+	return &out, err
+}
+
+// findDriver names the driver, all that its DaemonSets serve, and where it came from.
+func (b *builder) findDriver() {
+	d := Driver{Name: b.in.Driver, Names: []string{b.in.Driver}, Source: SourceInstalled}
+	for _, ds := range b.inv.DriversFor(b.in.Driver) {
+		d.Names = append(d.Names, ds.DriverNames...)
+	}
+	slices.Sort(d.Names)
+	d.Names = slices.Compact(d.Names)
+	if b.in.Shared != nil && b.in.Shared.DriverSource != "" {
+		d.Source = b.in.Shared.DriverSource
+	}
+	b.p.Driver = d
+}
+
+func (b *builder) findings() []checks.Finding {
+	in := checks.Input{
+		Snapshot: b.s, Inventory: b.inv, Gate: b.p.Gate,
+		Resource: b.in.Resource, Resources: b.p.Resources, Driver: b.in.Driver,
+		Operation: string(b.in.Operation), Drain: b.in.Settings.Drain,
+		DeleteEmptyDir: b.in.Settings.DeleteEmptyDir, EvictUnmanaged: b.in.Settings.EvictUnmanaged,
+	}
+	if b.p.Pool != nil {
+		in.Pool = cluster.NodePool{Name: b.p.Pool.Name, Selector: b.p.Pool.Selector}
+		for _, n := range b.p.Pool.Nodes {
+			in.Pool.Nodes = append(in.Pool.Nodes, n.Name)
+		}
+	}
+	return checks.Run(in)
+}
+
+// Pending says whether the plan changes anything.
+func (p *Plan) Pending() bool { return len(p.Batches) > 0 || len(p.Shared) > 0 }

@@ -1,0 +1,180 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
+)
+
+// migrate plans the move of a pool to DRA.
+func (b *builder) migrate() error {
+	if err := b.poolNodes(b.in.Pool.Nodes); err != nil {
+		return err
+	}
+	b.p.Class = b.class()
+	if err := b.cut(b.migrated); err != nil {
+		return err
+	}
+	b.p.NodeSteps = migrateSteps(b.p)
+	b.p.Evictions = b.evictions()
+	return nil
+}
+
+// rollback plans the way back: the nodes of the pool, and those that carry its mark
+// and are in the pool no more.
+func (b *builder) rollback() error {
+	marked, _ := cluster.StateNodes(b.s, b.in.Pool.Name)
+	nodes := slices.Concat(b.in.Pool.Nodes, marked)
+	slices.Sort(nodes)
+	if err := b.poolNodes(slices.Compact(nodes)); err != nil {
+		return err
+	}
+	if err := b.cut(b.onPlugin); err != nil {
+		return err
+	}
+	b.p.NodeSteps = rollbackSteps(b.p)
+	b.p.Evictions = b.evictions()
+	return nil
+}
+
+// poolNodes fixes the pool's nodes and the DaemonSets that concern them.
+func (b *builder) poolNodes(names []string) error {
+	pool := &Pool{Name: b.in.Pool.Name, Selector: b.in.Pool.Selector}
+	for _, name := range names {
+		node, ok := b.s.Node(name)
+		if !ok {
+			return fmt.Errorf("node/%s: is in pool %s and not in the cluster", name, pool.Name)
+		}
+		pool.Nodes = append(pool.Nodes, NodeRef{Name: name, UID: node.UID})
+	}
+	b.p.Pool = pool
+	for _, d := range b.inv.PluginsFor(b.in.Resource) {
+		if b.concerns(func(v cluster.NodeView) bool {
+			lands, _ := gate.Lands(d.DaemonSet, b.p.Gate.With(v.Node, gate.Plugin))
+			return lands || slices.Contains(d.Nodes, v.Node.Name)
+		}) {
+			b.p.Plugins = append(b.p.Plugins, Object{
+				Kind: "DaemonSet", Namespace: d.DaemonSet.Namespace, Name: d.DaemonSet.Name,
+				Note: string(d.Role) + "; " + strings.Join(d.Evidence, "; "),
+			})
+		}
+	}
+	for _, d := range b.inv.DriversFor(b.in.Driver) {
+		if b.concerns(func(v cluster.NodeView) bool {
+			lands, _ := gate.Lands(d.DaemonSet, b.p.Gate.With(v.Node, gate.DRA))
+			return lands || slices.Contains(d.Nodes, v.Node.Name)
+		}) {
+			b.p.Driver.DaemonSets = append(b.p.Driver.DaemonSets, Object{
+				Kind: "DaemonSet", Namespace: d.DaemonSet.Namespace, Name: d.DaemonSet.Name,
+				Note: strings.Join(d.Evidence, "; "),
+			})
+		}
+	}
+	return nil
+}
+
+// concerns says whether something holds for a node of the pool.
+func (b *builder) concerns(holds func(cluster.NodeView) bool) bool {
+	return slices.ContainsFunc(b.p.Pool.Nodes, func(n NodeRef) bool {
+		node, ok := b.s.Node(n.Name)
+		return ok && holds(cluster.NodeView{Node: node})
+	})
+}
+
+// cut makes the batches of the pool's nodes. skip says why a node is left alone, or
+// "". Nodes that an earlier run has begun with go first: they are closed.
+func (b *builder) cut(skip func(cluster.NodeView) string) error {
+	names := make([]string, len(b.p.Pool.Nodes))
+	for i, n := range b.p.Pool.Nodes {
+		names[i] = n.Name
+	}
+	views := b.s.Views(names...)
+	var begun, fresh []string
+	for _, name := range names {
+		v := views[name]
+		if why := skip(v); why != "" {
+			b.p.Skipped = append(b.p.Skipped, Skip{Node: name, Why: why})
+			continue
+		}
+		if slices.ContainsFunc(v.Node.Spec.Taints, gate.IsSwitchingTaint) {
+			begun = append(begun, name)
+		} else {
+			fresh = append(fresh, name)
+		}
+	}
+	size, err := MaxUnavailable(b.in.Settings.MaxUnavailable, len(names))
+	if err != nil {
+		return err
+	}
+	b.p.Batches = batches(append(begun, fresh...), size)
+	return nil
+}
+
+// migrated says why a migration has nothing to do on a node. A node that was opened
+// but has not settled stays in: its kubelet still remembers the plugin.
+func (b *builder) migrated(v cluster.NodeView) string {
+	if !v.HasDevices(b.in.Resource, b.in.Driver) {
+		return "has no " + b.in.Resource
+	}
+	state, err := cluster.ParseNodeState(v.Node)
+	at, known := b.p.Gate.StateOf(v.Node.Labels)
+	if err == nil && state != nil && known && at == gate.DRA &&
+		state.Operation == string(Migrate) && state.OpenedAt != nil && state.SettledAt != nil {
+		return "is on DRA already, by run " + state.Run
+	}
+	return ""
+}
+
+// onPlugin says why a rollback has nothing to do on a node.
+func (b *builder) onPlugin(v cluster.NodeView) string {
+	_, marked := v.Node.Annotations[gate.StateAnnotation]
+	at, known := b.p.Gate.StateOf(v.Node.Labels)
+	if !marked && known && at == gate.Plugin {
+		return "is on the device plugin"
+	}
+	return ""
+}
+
+// class is the DeviceClass that the pool will use: the one in force, else the one
+// that came with the driver's manifests, else one of the tool's own.
+func (b *builder) class() *Class {
+	if winner, _ := b.s.ClassFor(b.in.Resource); winner != nil {
+		return &Class{Action: Adopt, Name: winner.Name}
+	}
+	if b.in.Shared != nil && b.in.Shared.HeldClass != nil {
+		held := b.in.Shared.HeldClass.DeepCopy()
+		held.TypeMeta = classType()
+		metav1.SetMetaDataLabel(&held.ObjectMeta, gate.ManagedByLabel, gate.ManagedBy)
+		return &Class{Action: Create, Name: held.Name, Object: held}
+	}
+	own := OwnClass(b.in.Resource, b.in.Driver)
+	return &Class{Action: Create, Name: own.Name, Object: own}
+}
+
+// OwnClass is the DeviceClass for a resource that no class carries: all devices of
+// the driver that it publishes with the type "gpu".
+func OwnClass(resource, driver string) *resourcev1.DeviceClass {
+	return &resourcev1.DeviceClass{
+		TypeMeta: classType(),
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   "dramigrate-" + strings.NewReplacer("/", "-", ".com", "", "_", "-").Replace(strings.ToLower(resource)),
+			Labels: map[string]string{gate.ManagedByLabel: gate.ManagedBy},
+		},
+		Spec: resourcev1.DeviceClassSpec{
+			ExtendedResourceName: &resource,
+			Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
+				Expression: fmt.Sprintf(`device.driver == %q && device.attributes[%q].type == "gpu"`, driver, driver),
+			}}},
+		},
+	}
+}
+
+func classType() metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "DeviceClass"}
+}

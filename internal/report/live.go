@@ -1,0 +1,219 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"k8s.io/utils/clock"
+
+	"github.com/dramigrate/dramigrate/internal/event"
+)
+
+// maxWaits is how many waits the live region lists; it must fit a small terminal.
+const maxWaits = 8
+
+// Live keeps one region at the bottom of a terminal: a bar for each batch, what is
+// waited for and why, and the time. What is over scrolls away above it as log lines.
+type Live struct {
+	mu     sync.Mutex
+	w      io.Writer
+	width  func() int
+	clock  clock.WithTicker
+	theme  theme
+	ticker clock.Ticker
+	done   chan struct{}
+	ended  chan struct{}
+
+	began   time.Time
+	batches []liveBatch
+	active  map[string]liveWait // by node, and "" for shared steps
+	drawn   int                 // lines of the region that stand on the terminal
+}
+
+type liveBatch struct {
+	nodes   []string
+	done    map[string]bool
+	running bool
+	took    time.Duration
+}
+
+type liveWait struct {
+	about    string
+	text     string
+	since    time.Time
+	deadline time.Time
+}
+
+// NewLive draws on w until Close. width is the terminal's number of columns now.
+func NewLive(w io.Writer, width func() int, clock clock.WithTicker) *Live {
+	l := &Live{
+		w: w, width: width, clock: clock, theme: newTheme(), began: clock.Now(),
+		active: map[string]liveWait{}, done: make(chan struct{}), ended: make(chan struct{}),
+		ticker: clock.NewTicker(time.Second),
+	}
+	go l.tick()
+	return l
+}
+
+// tick redraws the times while nothing happens.
+func (l *Live) tick() {
+	defer close(l.ended)
+	for {
+		select {
+		case <-l.done:
+			return
+		case <-l.ticker.C():
+			l.mu.Lock()
+			l.draw("")
+			l.mu.Unlock()
+		}
+	}
+}
+
+// Event implements Progress.
+func (l *Live) Event(e event.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.follow(e)
+	if shownInRegion(e) {
+		l.draw("")
+		return
+	}
+	l.draw(logLine(e, l.theme) + "\n")
+}
+
+// Close implements Progress; the region goes away and the log lines stay.
+func (l *Live) Close() {
+	l.ticker.Stop()
+	close(l.done)
+	<-l.ended
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	io.WriteString(l.w, l.erase())
+	l.drawn = 0
+}
+
+// shownInRegion says that the region tells all about the event.
+func shownInRegion(e event.Event) bool {
+	switch e.(type) {
+	case event.StepStarted, event.StepDone, event.Waiting, event.Evicting:
+		return true
+	}
+	return false
+}
+
+// follow keeps the region's state.
+func (l *Live) follow(e event.Event) {
+	switch e := e.(type) {
+	case event.RunStarted:
+		l.began = e.When
+		for _, b := range e.Plan.Batches {
+			l.batches = append(l.batches, liveBatch{nodes: b.Nodes, done: map[string]bool{}})
+		}
+	case event.BatchStarted:
+		if b := l.batch(e.Batch); b != nil {
+			b.running = true
+		}
+	case event.BatchDone:
+		if b := l.batch(e.Batch); b != nil {
+			b.running, b.took = false, e.Took
+		}
+	case event.NodeDone:
+		delete(l.active, e.Node)
+		for i := range l.batches {
+			if slices.Contains(l.batches[i].nodes, e.Node) {
+				l.batches[i].done[e.Node] = true
+			}
+		}
+	case event.StepStarted:
+		l.active[e.Node] = liveWait{about: place(e.Node, e.Step), text: e.Title, since: e.When}
+	case event.Waiting:
+		text := e.For
+		if e.Reason != "" {
+			text += ": " + e.Reason
+		}
+		l.active[e.Node] = liveWait{about: place(e.Node, e.Step), text: text, since: e.Since, deadline: e.Deadline}
+	case event.StepDone:
+		delete(l.active, e.Node)
+	case event.StepSkipped:
+		delete(l.active, e.Node)
+	case event.StepFailed:
+		delete(l.active, e.Node)
+	}
+}
+
+func (l *Live) batch(n int) *liveBatch {
+	if n < 1 || n > len(l.batches) {
+		return nil
+	}
+	return &l.batches[n-1]
+}
+
+// draw replaces the region in one write, so that it does not flicker.
+func (l *Live) draw(above string) {
+	columns := l.width()
+	if columns <= 0 {
+		columns = Width
+	}
+	lines := l.region(columns)
+	var b strings.Builder
+	b.WriteString(l.erase())
+	b.WriteString(above)
+	for _, line := range lines {
+		// A line that the terminal would wrap would break the count of lines.
+		b.WriteString(ansi.Truncate(line, columns-1, "…"))
+		b.WriteByte('\n')
+	}
+	l.drawn = len(lines)
+	io.WriteString(l.w, b.String())
+}
+
+// erase moves to the region's first line and clears to the end of the screen.
+func (l *Live) erase() string {
+	if l.drawn == 0 {
+		return ""
+	}
+	return ansi.CursorUp(l.drawn) + "\r" + ansi.EraseScreenBelow
+}
+
+func (l *Live) region(columns int) []string {
+	now := l.clock.Now()
+	var lines []string
+	for i := range l.batches {
+		b := &l.batches[i]
+		if b.running || b.took > 0 {
+			lines = append(lines, fmt.Sprintf("%-10s %s %d/%d nodes", batch(i+1, len(l.batches)),
+				bar(len(b.done), len(b.nodes), min(30, columns/3)), len(b.done), len(b.nodes)))
+		}
+	}
+	if n := len(lines); n > 4 {
+		lines = append([]string{fmt.Sprintf("%s before", plural(n-3, "batch", "batches"))}, lines[n-3:]...)
+	}
+	for i, key := range slices.Sorted(maps.Keys(l.active)) {
+		if i == maxWaits {
+			lines = append(lines, fmt.Sprintf("  and %d more", len(l.active)-maxWaits))
+			break
+		}
+		w := l.active[key]
+		times := short(now.Sub(w.since))
+		if !w.deadline.IsZero() {
+			times += ", " + short(max(0, w.deadline.Sub(now))) + " left"
+		}
+		lines = append(lines, fmt.Sprintf("  %s  %s  %s", Clean(w.about), l.theme.dim.Render("["+times+"]"), Clean(w.text)))
+	}
+	return append(lines, l.theme.dim.Render("elapsed "+short(now.Sub(l.began))))
+}
+
+func bar(done, of, columns int) string {
+	full := 0
+	if of > 0 {
+		full = columns * done / of
+	}
+	return "[" + strings.Repeat("#", full) + strings.Repeat("-", columns-full) + "]"
+}

@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/dramigrate/dramigrate/internal/status"
+)
+
+// Pools writes the pools of a status. wide adds the runs.
+func Pools(w io.Writer, s *status.Status, wide bool) error {
+	th := newTheme()
+	t := table{header: []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "NO DEVICE", "SELECTOR"}, width: Width}
+	if wide {
+		t.header = []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "NO DEVICE", "LOCK", "LAST RUN", "SELECTOR"}
+	}
+	for _, p := range s.Pools {
+		row := []string{Clean(p.Name), strconv.Itoa(p.Nodes), strconv.Itoa(p.Plugin), strconv.Itoa(p.Switching),
+			strconv.Itoa(p.DRA), strconv.Itoa(p.Nodes - p.WithDevices)}
+		if wide {
+			row = append(row, lockCell(p.Lock), lastRun(p.Runs))
+		}
+		t.add(append(row, Clean(p.Selector))...)
+	}
+	if len(s.Pools) == 0 {
+		_, err := fmt.Fprintln(w, "No node carries a label that names a pool. Choose nodes by --selector.")
+		return err
+	}
+	if err := t.print(w, th.title); err != nil {
+		return err
+	}
+	return unpooled(w, s)
+}
+
+// unpooled counts the nodes with devices that are in no pool, so that nobody takes
+// the table for all there is.
+func unpooled(w io.Writer, s *status.Status) error {
+	n := 0
+	for _, node := range s.Nodes {
+		if node.Pool == "" {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "%s with %s in no pool; choose them by --selector.\n", plural(n, "node", "nodes"), s.Resource)
+	return err
+}
+
+// Names writes the pools' names, one a line, for scripts.
+func Names(w io.Writer, s *status.Status) error {
+	for _, p := range s.Pools {
+		if _, err := fmt.Fprintln(w, Clean(p.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

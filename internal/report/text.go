@@ -1,0 +1,94 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"charm.land/lipgloss/v2"
+)
+
+// Width is the number of columns that reports are laid out for when there is no
+// terminal, and at most used on one: longer lines are hard to read.
+const Width = 100
+
+// Clean makes text from a cluster safe to print. Names, messages and annotations
+// are written by others: an escape sequence or a right-to-left override in one must
+// not move the cursor or change what a reviewer sees.
+func Clean(s string) string {
+	if !strings.ContainsFunc(s, unsafeRune) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case r == '\n' || r == '\t':
+			b.WriteByte(' ')
+		case unsafeRune(r):
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func unsafeRune(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) || r == unicode.ReplacementChar
+}
+
+// wrap breaks text at spaces into lines of at most width columns; a word that is
+// longer than that is cut, as patches and URLs have no spaces.
+func wrap(text string, width int) []string {
+	width = max(width, 20)
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		for {
+			switch {
+			case line == "" && lipgloss.Width(word) <= width:
+				line = word
+			case line != "" && lipgloss.Width(line)+1+lipgloss.Width(word) <= width:
+				line += " " + word
+			case line != "":
+				lines, line = append(lines, line), ""
+				continue
+			default:
+				head, rest := cut(word, width)
+				lines, word = append(lines, head), rest
+				continue
+			}
+			break
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// cut splits word after as many runes as fit into width columns, at least one.
+func cut(word string, width int) (head, rest string) {
+	columns := 0
+	for i, r := range word {
+		columns += lipgloss.Width(string(r))
+		if columns > width && i > 0 {
+			return word[:i], word[i:]
+		}
+	}
+	return word, ""
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
