@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/dramigrate/dramigrate/internal/event"
+	"github.com/dramigrate/dramigrate/internal/helperpod"
+	"github.com/dramigrate/dramigrate/internal/nodeprobe"
+	"github.com/dramigrate/dramigrate/internal/plan"
+)
+
+// helper runs short pods on a node. Each call removes its pod again.
+type helper interface {
+	// Pull proves that the helper's image runs there.
+	Pull(ctx context.Context, node string) error
+	// Probe asks the kubelet what it advertises and who holds what. It makes the
+	// PodResources List call, which clears what the kubelet remembers of ended pods.
+	Probe(ctx context.Context, node string, step plan.StepID) (*nodeprobe.NodeReport, error)
+	// Canary asks for the resource as a workload does and checks what it is given.
+	Canary(ctx context.Context, node string) error
+}
+
+// podHelper runs the plan's helper pods and turns what they wait for into events.
+type podHelper struct {
+	*poolRun
+	runner *helperpod.Runner
+}
+
+func (r *poolRun) newHelper() helper {
+	s := r.plan.Settings
+	return &podHelper{poolRun: r, runner: helperpod.New(r.client, r.deps.Clock, helperpod.Config{
+		Namespace: r.deps.Namespace, Run: r.id, Image: s.HelperImage, PullSecret: s.PullSecret,
+	})}
+}
+
+func (h *podHelper) Pull(ctx context.Context, node string) error {
+	return h.runner.Pull(ctx, node, h.plan.Settings.HelperImage, helperpod.PullOptions{Wait: h.wait(node, plan.StepMark, 0)})
+}
+
+func (h *podHelper) Probe(ctx context.Context, node string, step plan.StepID) (*nodeprobe.NodeReport, error) {
+	return h.runner.Probe(ctx, node, helperpod.ProbeOptions{Wait: h.wait(node, step, 0)})
+}
+
+func (h *podHelper) Canary(ctx context.Context, node string) error {
+	_, err := h.runner.Canary(ctx, node, helperpod.CanaryOptions{
+		Wait:     h.wait(node, plan.StepCanary, 0),
+		Resource: h.plan.Resource, Driver: h.plan.Driver.Name, Image: h.plan.Settings.HelperImage,
+	})
+	return err
+}
+
+// wait bounds a pod by the plan's deadline for the step, and reports why it still
+// waits.
+func (h *podHelper) wait(node string, step plan.StepID, i int) helperpod.Wait {
+	what, limit := h.limit(step, i)
+	if step == plan.StepMark || step == plan.StepSettle || step == plan.StepPluginOn {
+		// The step's own wait is for something else; the pod has its default.
+		what, limit = "the helper pod to answer", helperpod.DefaultTimeout
+	}
+	since := h.deps.Clock.Now()
+	return helperpod.Wait{Timeout: limit, Report: func(reason string) {
+		h.emit(event.Waiting{Stamp: h.stamp(), Node: node, Step: step, For: what, Reason: reason, Since: since, Deadline: since.Add(limit)})
+	}}
+}
