@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dramigrate/dramigrate/internal/engine"
 	"github.com/dramigrate/dramigrate/internal/plan"
 )
 
@@ -52,6 +53,9 @@ func exitCode(err error) int {
 	var quiet silent
 	var coded *codeError
 	var file *plan.FileError
+	var locked *engine.LockedError
+	var refused *engine.RefusedError
+	var stopped *engine.StoppedError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -59,7 +63,11 @@ func exitCode(err error) int {
 		return quiet.code
 	case errors.As(err, &coded):
 		return coded.code
-	case errors.As(err, &file):
+	case errors.As(err, &stopped):
+		return ExitStopped // whatever stopped it, another run's lock included
+	case errors.As(err, &locked):
+		return ExitLocked
+	case errors.As(err, &file), errors.As(err, &refused):
 		return ExitRefused
 	case errors.Is(err, errInterrupted):
 		return ExitInterrupted

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/user"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 )
 
@@ -21,8 +21,6 @@ type Factory interface {
 	// Client reads and writes built-in kinds, in protobuf where it is served.
 	Client() (kubernetes.Interface, error)
 	Clock() clock.WithTicker
-	// Holder names who runs the tool: "user@host".
-	Holder() string
 }
 
 // Request rates of the client. client-go's own 5 a second would make a drain wait
@@ -50,6 +48,9 @@ func newKubeFactory(agent string, warnings io.Writer) *kubeFactory {
 func (f *kubeFactory) addFlags(set *pflag.FlagSet) { f.flags.AddFlags(set) }
 
 func (f *kubeFactory) Config() (*rest.Config, error) {
+	if f.nowhere() {
+		return nil, clientcmd.ErrEmptyConfig
+	}
 	config, err := f.flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
@@ -58,6 +59,14 @@ func (f *kubeFactory) Config() (*rest.Config, error) {
 	config.QPS, config.Burst = clientQPS, clientBurst
 	config.WarningHandler = rest.NewWarningWriter(f.warning, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil
+}
+
+// nowhere says that nothing names a cluster. client-go would then ask localhost:8080,
+// whose answer helps nobody.
+func (f *kubeFactory) nowhere() bool {
+	raw, err := f.flags.ToRawKubeConfigLoader().RawConfig()
+	_, inside := os.LookupEnv("KUBERNETES_SERVICE_HOST")
+	return err == nil && len(raw.Clusters) == 0 && *f.flags.APIServer == "" && !inside
 }
 
 func (f *kubeFactory) Client() (kubernetes.Interface, error) {
@@ -75,15 +84,3 @@ func (f *kubeFactory) Client() (kubernetes.Interface, error) {
 }
 
 func (f *kubeFactory) Clock() clock.WithTicker { return clock.RealClock{} }
-
-func (f *kubeFactory) Holder() string {
-	name := "unknown"
-	if u, err := user.Current(); err == nil {
-		name = u.Username
-	}
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown"
-	}
-	return name + "@" + host
-}

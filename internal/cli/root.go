@@ -13,6 +13,8 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
+
+	"github.com/dramigrate/dramigrate/internal/engine"
 )
 
 // app is what all verbs share: the streams, the world, and the flags of the root.
@@ -24,6 +26,8 @@ type app struct {
 	namespace string
 	resource  string
 	driver    string
+	// newRunner makes what runs plans.
+	newRunner func(engine.Deps) (Runner, error)
 }
 
 // Main runs the program and returns its exit code. The first SIGINT or SIGTERM asks
@@ -45,7 +49,7 @@ func Main(args []string, streams Streams, build Build) int {
 	}()
 
 	factory := newKubeFactory("dramigrate/"+build.Version, streams.Err)
-	root := newRoot(&app{Streams: streams, Factory: factory, build: build}, args[0])
+	root := newRoot(&app{Streams: streams, Factory: factory, build: build, newRunner: newEngine}, args[0])
 	factory.addFlags(root.PersistentFlags())
 	return run(ctx, root, args[1:], streams)
 }
@@ -60,6 +64,11 @@ func run(ctx context.Context, root *cobra.Command, args []string, streams Stream
 		return ExitOK
 	}
 	code := exitCode(err)
+	if code == ExitError && errors.Is(context.Cause(ctx), errInterrupted) {
+		// Whatever failed failed because of it, and nothing had begun: the engine
+		// says so otherwise.
+		code, err = ExitInterrupted, errors.New("interrupted; nothing was changed")
+	}
 	var quiet silent
 	if errors.As(err, &quiet) {
 		return code
@@ -110,7 +119,10 @@ touched: a DeviceClass serves the same name.
 	flags.StringVar(&a.resource, "resource", defaultResource, "extended resource that workloads ask for")
 	flags.StringVar(&a.driver, "driver", defaultDriver, "DRA driver that serves the resource")
 
-	root.AddCommand(newVersion(a))
+	root.AddCommand(
+		newPools(a), newPlan(a), newPrepare(a), newApply(a), newRollback(a), newUnprepare(a),
+		newVersion(a),
+	)
 	return root
 }
 
@@ -119,6 +131,14 @@ const (
 	defaultResource  = "nvidia.com/gpu"
 	defaultDriver    = "gpu.nvidia.com"
 )
+
+func newEngine(d engine.Deps) (Runner, error) {
+	e, err := engine.New(d)
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
 
 func noArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {

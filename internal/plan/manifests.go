@@ -36,7 +36,7 @@ type Manifest struct {
 // who applies them; a plan must not.
 var namespacedKinds = []string{
 	"ConfigMap", "CronJob", "DaemonSet", "Deployment", "Job", "NetworkPolicy", "Pod",
-	"PodDisruptionBudget", "PodMonitor", "Role", "RoleBinding", "Secret", "Service",
+	"PodDisruptionBudget", "PodMonitor", "Role", "RoleBinding", "Service",
 	"ServiceAccount", "ServiceMonitor", "StatefulSet",
 }
 
@@ -156,6 +156,8 @@ func checkObject(u *unstructured.Unstructured) error {
 		return fmt.Errorf("%s with generateName: a run must find its objects again, give it a name", u.GetKind())
 	case u.GetName() == "":
 		return fmt.Errorf("%s without metadata.name", u.GetKind())
+	case u.GetKind() == "Secret":
+		return fmt.Errorf("Secret %s: a plan shows every object whole; create it before, by other means", u.GetName())
 	case u.GetNamespace() == "" && slices.Contains(namespacedKinds, u.GetKind()):
 		return fmt.Errorf("%s %s: has no metadata.namespace", u.GetKind(), u.GetName())
 	}
@@ -178,7 +180,7 @@ func refuseTwins(objects []Manifest) error {
 // rank orders kinds so that nothing is applied before what it refers to.
 func rank(kind string) int {
 	order := []string{"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole",
-		"ClusterRoleBinding", "Role", "RoleBinding", "ConfigMap", "Secret", "Service"}
+		"ClusterRoleBinding", "Role", "RoleBinding", "ConfigMap", "Service"}
 	if i := slices.Index(order, kind); i >= 0 {
 		return i
 	}

@@ -24,12 +24,20 @@ type Placed struct {
 	HeldClass *resourcev1.DeviceClass
 }
 
-// Place puts the gate's label into every DaemonSet of m that runs a DRA driver and
-// takes the DeviceClass of the extended resource out.
+// Place marks every object of m as the tool's own, keeps each DaemonSet that runs a
+// DRA driver to switched nodes, and takes the DeviceClass of the extended resource
+// out.
 func Place(m *Manifests, resource string) (*Placed, error) {
 	out := &Placed{}
 	for _, doc := range m.Objects {
 		u := doc.Object.DeepCopy()
+		labels := u.GetLabels()
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		// By this label a later run knows what it may change and remove.
+		labels[gate.ManagedByLabel] = gate.ManagedBy
+		u.SetLabels(labels)
 		var err error
 		switch u.GroupVersionKind().GroupKind().String() {
 		case "DaemonSet.apps":

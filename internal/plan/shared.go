@@ -37,20 +37,19 @@ func (b *builder) namespaceStep() Step {
 	return Step{
 		ID: StepNamespace, Title: "Make the tool's namespace; helper pods look at the kubelet's socket, which takes the pod-security level privileged",
 		Target:  &Object{Kind: "Namespace", Name: ns.Name},
-		Changes: []Change{{Verb: "apply", Object: Object{Kind: "Namespace", Name: ns.Name}, Body: toYAML(ns)}},
+		Changes: []Change{{Verb: "create", Object: Object{Kind: "Namespace", Name: ns.Name, Note: "unless it is there"}, Body: toYAML(ns)}},
 		Waits:   []Wait{within("the namespace to be active", sharedObject)},
 		Undo:    "stays, with the journal in it; remove it by hand when the record is not wanted any more",
 	}
 }
 
-// Namespace is the tool's namespace as prepare applies it.
+// Namespace is the tool's namespace as prepare makes it.
 func Namespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			gate.ManagedByLabel:                  gate.ManagedBy,
 			"pod-security.kubernetes.io/enforce": "privileged",
-			"pod-security.kubernetes.io/warn":    "privileged",
 		}},
 	}
 }
@@ -95,7 +94,7 @@ func (b *builder) excludePlugins() error {
 		}
 		if rolls {
 			n := b.restart(ds, "the template of its DaemonSet changes", nil)
-			step.Waits = append(step.Waits, within("every pod of the DaemonSet to be of the new template and ready", rolloutDeadline(n)))
+			step.Waits = []Wait{within("every pod of the DaemonSet to be of the new template and ready", rolloutDeadline(n))}
 		}
 		b.p.Shared = append(b.p.Shared, step)
 	}
@@ -129,7 +128,7 @@ func (b *builder) bringDriver() error {
 			Title:   fmt.Sprintf("Keep the DRA driver to nodes with %s=%s", gate.AllocationLabel, gate.ValueDRA),
 			Needs:   []string{"nobody else owns the DaemonSet", "no node that it leaves has a claim of it", "its affinity is recorded in the journal"},
 			Changes: []Change{{Verb: "patch", Object: target, Patch: edit.Patch.String()}},
-			Waits:   []Wait{within("the DaemonSet controller to have seen the change, and no pod of it to be left on other nodes", sharedObject)},
+			Waits:   []Wait{within("the DaemonSet controller to have seen the change, and the driver to be ready on switched nodes", driverReady)},
 			Undo:    "dramigrate unprepare",
 		})
 	}
@@ -178,13 +177,9 @@ func (b *builder) installDriver() error {
 		Undo:  "dramigrate unprepare removes what this step made, in reverse",
 	}
 	for _, u := range placed.Objects {
-		text, err := body(u)
-		if err != nil {
-			return fmt.Errorf("driver manifests: %w", err)
-		}
 		step.Changes = append(step.Changes, Change{Verb: "apply", Object: Object{
 			Kind: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(),
-		}, Body: text})
+		}, Body: toYAML(u.Object)})
 	}
 	if placed.HeldClass != nil {
 		step.Needs = append(step.Needs, fmt.Sprintf("DeviceClass %s is kept back: it would map %s for every pool at once; the first migration creates it",

@@ -30,12 +30,13 @@ func (b *builder) unprepare() error {
 	return nil
 }
 
-// deleteClass removes the DeviceClass that the tool made, and no other.
+// deleteClass removes the DeviceClass that the journal says the tool made, and no
+// other.
 func (b *builder) deleteClass() {
 	for i := range b.s.Classes {
 		c := &b.s.Classes[i]
 		mapped := c.Spec.ExtendedResourceName != nil && *c.Spec.ExtendedResourceName == b.in.Resource
-		if !mapped || c.Labels[gate.ManagedByLabel] != gate.ManagedBy {
+		if !mapped || !b.created("DeviceClass", "", c.Name) {
 			continue
 		}
 		target := Object{Kind: "DeviceClass", Name: c.Name, Note: "made by this tool"}
@@ -184,7 +185,7 @@ func (b *builder) includePlugins() error {
 			Undo:    "dramigrate prepare",
 		}
 		if n := b.restartedByInclude(ds, strategy); n > 0 {
-			step.Waits = append(step.Waits, within("every pod of the DaemonSet to be of the former template and ready", rolloutDeadline(n)))
+			step.Waits = []Wait{within("every pod of the DaemonSet to be of the former template and ready", rolloutDeadline(n))}
 		}
 		b.p.Shared = append(b.p.Shared, step)
 	}

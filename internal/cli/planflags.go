@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/dramigrate/dramigrate/internal/plan"
+)
+
+// planFlags are the choices of a person that go into a plan.
+type planFlags struct {
+	maxUnavailable string
+	drain          string
+	drainTimeout   time.Duration
+	deleteEmptyDir bool
+	evictUnmanaged bool
+	soak           time.Duration
+	kubeletGrace   time.Duration
+	helperImage    string
+	pullSecret     string
+	manifests      string
+	rollout        string
+}
+
+// helperImageVariable is the environment's default for --helper-image.
+const helperImageVariable = "DRAMIGRATE_HELPER_IMAGE"
+
+func (f *planFlags) addPoolFlags(cmd *cobra.Command, streams Streams) {
+	image, _ := streams.env(helperImageVariable)
+	s := cmd.Flags()
+	s.StringVar(&f.maxUnavailable, "max-unavailable", plan.DefaultMaxUnavailable, "nodes closed at the same time, a number or a share of the pool rounded up; the first batch is one node")
+	s.StringVar(&f.drain, "drain", plan.DrainGPU, "what to evict: gpu (pods that hold devices) or all (as kubectl drain does)")
+	s.DurationVar(&f.drainTimeout, "drain-timeout", plan.DefaultDrainTimeout, "how long the eviction of one node's pods may take")
+	s.BoolVar(&f.deleteEmptyDir, "delete-emptydir-data", false, "evict pods with emptyDir volumes, whose data is lost")
+	s.BoolVar(&f.evictUnmanaged, "evict-unmanaged", false, "evict pods without a controller, which nothing makes again")
+	s.DurationVar(&f.soak, "soak", plan.DefaultSoak, "how long opened nodes are watched before the next batch")
+	s.DurationVar(&f.kubeletGrace, "kubelet-grace", plan.DefaultKubeletGrace, "how long kubelets remember a device plugin that left; 5 minutes in every release")
+	s.StringVar(&f.helperImage, "helper-image", image, "image of the helper pods, with this program as its entry point; a digest is best ["+helperImageVariable+"]")
+	s.StringVar(&f.pullSecret, "helper-pull-secret", "", "Secret of the tool's namespace to pull the helper image with")
+}
+
+func (f *planFlags) addPrepareFlags(cmd *cobra.Command) {
+	s := cmd.Flags()
+	s.StringVar(&f.manifests, "driver-manifests", "", "folder with the DRA driver's manifests; without it the driver must run already")
+	s.StringVar(&f.rollout, "plugin-rollout", plan.RollingUpdate, "how the edit of the plugin's DaemonSet reaches its pods: rolling-update (restarts each) or on-delete (restarts none)")
+}
+
+// settings checks the flags of an operation and turns them into a plan's settings.
+func (f *planFlags) settings(op plan.Operation) (plan.Settings, error) {
+	if op == plan.Prepare || op == plan.Unprepare {
+		if f.rollout != "" && f.rollout != plan.RollingUpdate && f.rollout != plan.OnDelete {
+			return plan.Settings{}, usageError("--plugin-rollout %q: must be %s or %s", f.rollout, plan.RollingUpdate, plan.OnDelete)
+		}
+		if op == plan.Unprepare {
+			return plan.Settings{}, nil
+		}
+		return plan.Settings{PluginRollout: f.rollout}, nil
+	}
+	if _, err := plan.MaxUnavailable(f.maxUnavailable, 1); err != nil {
+		return plan.Settings{}, usageError("--%w", err)
+	}
+	if f.drain != plan.DrainGPU && f.drain != plan.DrainAll {
+		return plan.Settings{}, usageError("--drain %q: must be %s or %s", f.drain, plan.DrainGPU, plan.DrainAll)
+	}
+	for name, d := range map[string]time.Duration{"drain-timeout": f.drainTimeout, "kubelet-grace": f.kubeletGrace} {
+		if d <= 0 {
+			return plan.Settings{}, usageError("--%s %s: must be more than 0", name, d)
+		}
+	}
+	if f.soak < 0 {
+		return plan.Settings{}, usageError("--soak %s: must not be negative", f.soak)
+	}
+	s := plan.Settings{
+		MaxUnavailable: f.maxUnavailable, Drain: f.drain, DrainTimeout: metav1.Duration{Duration: f.drainTimeout},
+		DeleteEmptyDir: f.deleteEmptyDir, EvictUnmanaged: f.evictUnmanaged,
+		HelperImage: f.helperImage, PullSecret: f.pullSecret,
+	}
+	if op == plan.Migrate {
+		s.Soak, s.KubeletGrace = metav1.Duration{Duration: f.soak}, metav1.Duration{Duration: f.kubeletGrace}
+	}
+	return s, nil
+}
+
+// planner makes the planner of an operation from the flags.
+func (f *planFlags) planner(a *app, op plan.Operation, pool *poolFlags) (*planner, error) {
+	p := &planner{app: a, op: op, namespace: a.namespace, resource: a.resource, driver: a.driver}
+	if op == plan.Migrate || op == plan.Rollback {
+		if err := pool.require(); err != nil {
+			return nil, err
+		}
+		p.pool = pool
+	} else if pool.given() {
+		return nil, usageError("no pool is expected: %s is for the whole cluster", op)
+	}
+	var err error
+	if p.settings, err = f.settings(op); err != nil {
+		return nil, err
+	}
+	if op == plan.Prepare {
+		p.manifests, err = f.readManifests()
+	} else if f.manifests != "" {
+		err = usageError("--driver-manifests is for prepare")
+	}
+	return p, err
+}
+
+// readManifests reads the driver's folder, nil if none is given.
+func (f *planFlags) readManifests() (*plan.Manifests, error) {
+	if f.manifests == "" {
+		return nil, nil
+	}
+	m, err := plan.ReadManifests(os.DirFS(f.manifests))
+	if err != nil {
+		return nil, withCode(ExitError, "--driver-manifests %s: %w", f.manifests, err)
+	}
+	return m, nil
+}

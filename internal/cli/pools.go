@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"io"
+
+	"github.com/charmbracelet/colorprofile"
+	"github.com/spf13/cobra"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/report"
+	"github.com/dramigrate/dramigrate/internal/status"
+)
+
+func newPools(a *app) *cobra.Command {
+	format := newFormat("table", "wide", "json", "yaml", "name")
+	cmd := &cobra.Command{
+		Use:   "pools",
+		Short: "List the node pools and by which mechanism their devices are handed out",
+		Long: `List the node pools that well-known labels name (GKE, EKS, eksctl, AKS, Karpenter,
+OpenShift), and for each how many of its nodes hand their devices out by the device
+plugin, by neither mechanism, or by DRA. Reads only.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runPools(cmd.Context(), a, format)
+		},
+	}
+	format.addFlag(cmd)
+	return cmd
+}
+
+func runPools(ctx context.Context, a *app, format *format) error {
+	l, err := a.look(ctx)
+	if err != nil {
+		return err
+	}
+	pools := cluster.Pools(l.snapshot.Nodes)
+	var records map[string]status.Record
+	if format.value != "table" && format.value != "name" {
+		records = a.records(ctx, l, pools)
+	}
+	s := status.New(l.snapshot, pools, records, a.resource, a.driver, true)
+	return format.print(a.Out, s, func() error {
+		if format.value == "name" {
+			return report.Names(a.Out, s)
+		}
+		return report.Pools(a.styled(a.Out), s, format.value == "wide")
+	})
+}
+
+// styled is a stream for people: it keeps of the styles what the terminal behind it
+// can show, and nothing if there is none.
+func (a *app) styled(w io.Writer) io.Writer { return colorprofile.NewWriter(w, a.Env) }

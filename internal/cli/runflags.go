@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dramigrate/dramigrate/internal/engine"
+)
+
+// runFlags are how a plan is run; none of them is part of it.
+type runFlags struct {
+	yes      bool
+	dryRun   string
+	file     string
+	lockTTL  time.Duration
+	lockWait time.Duration
+}
+
+func (f *runFlags) addFlags(cmd *cobra.Command) {
+	s := cmd.Flags()
+	s.BoolVar(&f.yes, "yes", false, "do not ask; needed where there is no terminal")
+	s.StringVar(&f.dryRun, "dry-run", "none", "none, client (show the plan alone) or server (have the server check what can be sent)")
+	s.Lookup("dry-run").NoOptDefVal = "client"
+	s.StringVar(&f.file, "plan", "", "run the plan saved in this file, if the cluster still asks for the same one")
+	s.DurationVar(&f.lockTTL, "lock-ttl", engine.DefaultTTL, "how long the lock outlives a run that died")
+	s.DurationVar(&f.lockWait, "lock-wait", 0, "how long to wait for another run to end")
+}
+
+func (f *runFlags) validate(s Streams) error {
+	switch f.dryRun {
+	case "none", "client", "server":
+	default:
+		return usageError("--dry-run %q: must be none, client or server", f.dryRun)
+	}
+	if f.lockTTL < 10*time.Second || f.lockWait < 0 {
+		return usageError("--lock-ttl must be at least 10s, --lock-wait not negative")
+	}
+	if f.dryRun == "none" && !f.yes && !s.InTTY {
+		return usageError("there is no terminal to ask on: give --yes to go on without a question")
+	}
+	return nil
+}

@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dramigrate/dramigrate/internal/engine"
+	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/report"
+)
+
+// Runner runs a plan; it is the engine but in tests.
+type Runner interface {
+	Run(ctx context.Context, p *plan.Plan, payload engine.Payload) error
+}
+
+// runOptions are those of the four verbs that change something.
+type runOptions struct {
+	app    *app
+	op     plan.Operation
+	verb   string
+	format *format
+	pool   poolFlags
+	flags  planFlags
+	run    runFlags
+}
+
+// newRunVerb makes the part that apply, rollback, prepare and unprepare share.
+func newRunVerb(a *app, op plan.Operation, cmd *cobra.Command) *cobra.Command {
+	o := &runOptions{app: a, op: op, verb: cmd.Name(), format: newFormat("table", "yaml", "json")}
+	o.format.addFlag(cmd)
+	switch op {
+	case plan.Migrate, plan.Rollback:
+		o.pool.addFlags(cmd)
+		o.flags.addPoolFlags(cmd, a.Streams)
+		cmd.ValidArgsFunction = completePools(a)
+	case plan.Prepare:
+		o.flags.addPrepareFlags(cmd)
+	}
+	o.run.addFlags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		p, saved, err := o.complete(cmd, args)
+		if err != nil {
+			return err
+		}
+		return o.execute(cmd.Context(), p, saved)
+	}
+	return cmd
+}
+
+func (o *runOptions) shared() bool { return o.op == plan.Prepare || o.op == plan.Unprepare }
+
+// complete turns arguments and flags into a planner, and reads the saved plan if
+// there is one. Nothing is asked of the cluster yet.
+func (o *runOptions) complete(cmd *cobra.Command, args []string) (*planner, *plan.Plan, error) {
+	if o.shared() && len(args) > 0 {
+		return nil, nil, usageError("unexpected argument %q: %s is for the whole cluster", args[0], o.verb)
+	}
+	if err := o.pool.complete(args); err != nil {
+		return nil, nil, err
+	}
+	if err := o.run.validate(o.app.Streams); err != nil {
+		return nil, nil, err
+	}
+	if o.run.file == "" {
+		p, err := o.flags.planner(o.app, o.op, &o.pool)
+		if err == nil && !o.shared() && o.flags.helperImage == "" && o.run.dryRun == "none" {
+			err = usageError("give the image of the helper pods by --helper-image or the variable %s", helperImageVariable)
+		}
+		return p, nil, err
+	}
+	return o.fromFile(cmd)
+}
+
+// planSettings are the flags whose values a saved plan holds already.
+var planSettings = []string{"selector", "pool", "max-unavailable", "drain", "drain-timeout", "delete-emptydir-data",
+	"evict-unmanaged", "soak", "kubelet-grace", "helper-image", "helper-pull-secret", "plugin-rollout",
+	"resource", "driver", "tool-namespace"}
+
+func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) {
+	for _, name := range planSettings {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			return nil, nil, usageError("--%s is in the plan of --plan already", name)
+		}
+	}
+	data, err := os.ReadFile(o.run.file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--plan: %w", err)
+	}
+	saved, err := plan.Parse(data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--plan %s: %w", o.run.file, err)
+	}
+	if saved.Operation != o.op {
+		return nil, nil, usageError("--plan %s: is a plan to %s", o.run.file, saved.Operation)
+	}
+	if o.pool.arg != "" && o.pool.arg != saved.Pool.Name {
+		return nil, nil, usageError("--plan %s: is a plan for pool %s, not for %s", o.run.file, saved.Pool.Name, o.pool.arg)
+	}
+	if !o.shared() && saved.Settings.HelperImage == "" {
+		return nil, nil, usageError("--plan %s: was made without --helper-image and cannot be run", o.run.file)
+	}
+	manifests, err := o.flags.readManifests()
+	if err != nil {
+		return nil, nil, err
+	}
+	p := &planner{
+		app: o.app, op: saved.Operation, settings: saved.Settings, manifests: manifests,
+		namespace: saved.Namespace, resource: saved.Resource, driver: saved.Driver.Name,
+	}
+	if saved.Pool != nil {
+		p.pool = &poolFlags{selector: saved.Pool.Selector, name: saved.Pool.Name}
+	}
+	return p, saved, nil
+}
+
+// execute shows the plan, asks, and runs it.
+func (o *runOptions) execute(ctx context.Context, p *planner, saved *plan.Plan) error {
+	now, err := p.plan(ctx)
+	if err != nil {
+		return err
+	}
+	if saved != nil && saved.Digest != now.Digest {
+		return stale(o.run.file, saved, now)
+	}
+	if err := printPlan(o.app, o.format, now); err != nil {
+		return err
+	}
+	switch code := verdict(now.Findings); {
+	case code == ExitBlocked:
+		return withCode(code, "the plan has blockers, see above; nothing was changed")
+	case code == ExitUnknown:
+		return withCode(code, "something that has to be seen could not be read, see above; nothing was changed")
+	case !now.Pending():
+		fmt.Fprintln(o.app.Err, "Nothing to do.")
+		return nil
+	case o.run.dryRun == "client":
+		return nil
+	case o.run.dryRun == "server":
+		return o.app.dryRunServer(ctx, now)
+	}
+	if err := o.confirm(ctx, now); err != nil {
+		return err
+	}
+	return o.start(ctx, p, now)
+}
+
+// stale refuses a saved plan and says what is different.
+func stale(file string, saved, now *plan.Plan) error {
+	const most = 8
+	list := plan.Differences(saved, now)
+	more := ""
+	if len(list) > most {
+		list, more = list[:most], fmt.Sprintf("; and %d more", len(list)-most)
+	}
+	for i := range list {
+		list[i] = report.Clean(list[i])
+	}
+	return withCode(ExitRefused, "--plan %s: the cluster asks for another plan now: %s%s; look at a new plan", file, strings.Join(list, "; "), more)
+}
+
+// confirm asks for the pool's name, or the verb's for shared objects.
+func (o *runOptions) confirm(ctx context.Context, p *plan.Plan) error {
+	if o.run.yes {
+		return nil
+	}
+	want, what := o.verb, "the verb"
+	if p.Pool != nil {
+		want, what = p.Pool.Name, "the pool's name"
+	}
+	return o.app.ask(ctx, fmt.Sprintf("Type %s, %s, to go on: ", what, report.Clean(want)), want)
+}
+
+// ask reads one line and compares it. An end of the input is a no.
+func (a *app) ask(ctx context.Context, question, want string) error {
+	fmt.Fprint(a.Err, question)
+	type answer struct {
+		text string
+		err  error
+	}
+	read := make(chan answer, 1)
+	go func() {
+		text, err := bufio.NewReader(a.In).ReadString('\n')
+		read <- answer{text, err}
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.Err)
+		return context.Cause(ctx)
+	case got := <-read:
+		if got.err != nil && !errors.Is(got.err, io.EOF) {
+			return fmt.Errorf("read the answer: %w", got.err)
+		}
+		if strings.TrimSpace(got.text) != want {
+			return withCode(ExitInterrupted, "not confirmed; nothing was changed")
+		}
+		return nil
+	}
+}
+
+// start hands the plan to the engine and shows its events.
+func (o *runOptions) start(ctx context.Context, p *planner, now *plan.Plan) error {
+	config, err := o.app.Config()
+	if err != nil {
+		return err
+	}
+	progress := o.app.progress()
+	runner, err := o.app.newRunner(engine.Deps{
+		Config: config, Clock: o.app.Clock(), Sink: progress.Event, Namespace: now.Namespace,
+		Holder: engine.DefaultHolder(), ToolVersion: o.app.build.Version,
+		LockTTL: o.run.lockTTL, LockWait: o.run.lockWait,
+	})
+	if err != nil {
+		progress.Close()
+		return err
+	}
+	err = runner.Run(ctx, now, engine.Payload{Replan: p.plan})
+	progress.Close()
+	if err == nil {
+		o.app.next(now)
+	}
+	return err
+}
+
+// progress is a live region on a terminal that a person looks at, else lines.
+func (a *app) progress() report.Progress {
+	term, _ := a.env("TERM")
+	_, ci := a.env("CI")
+	if a.ErrTTY && !ci && term != "dumb" && a.Width != nil && a.Width() > 0 {
+		return report.NewLive(a.styled(a.Err), a.Width, a.Clock())
+	}
+	return report.NewLines(a.styled(a.Err))
+}
+
+// next names what a person types after a run that went well.
+func (a *app) next(p *plan.Plan) {
+	switch p.Operation {
+	case plan.Prepare:
+		fmt.Fprintln(a.Err, "Prepared. Next: dramigrate pools, then dramigrate plan POOL")
+	case plan.Migrate:
+		fmt.Fprintf(a.Err, "Pool %[1]s is on DRA. Look: dramigrate verify %[1]s. Back: dramigrate rollback %[1]s\n", report.Clean(p.Pool.Name))
+	case plan.Rollback:
+		fmt.Fprintf(a.Err, "Pool %s is on the device plugin again, as it was.\n", report.Clean(p.Pool.Name))
+	case plan.Unprepare:
+		fmt.Fprintf(a.Err, "Nothing of prepare is left but namespace %s with its journal.\n", report.Clean(p.Namespace))
+	}
+}
