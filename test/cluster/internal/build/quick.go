@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/modfile"
 )
@@ -25,6 +26,12 @@ type constant struct {
 	File, Old, New string
 }
 
+// The waits of a quick kubelet.
+const (
+	QuickEndpointGrace = 20 * time.Second
+	QuickWipingDelay   = 3 * time.Second
+)
+
 // quickConstants shorten two waits of the kubelet so that a test shows in
 // seconds what takes minutes; nothing else of the kubelet's behaviour changes.
 //
@@ -37,12 +44,12 @@ func quickConstants() []constant {
 		{
 			File: "pkg/kubelet/cm/devicemanager/types.go",
 			Old:  "const endpointStopGracePeriod = time.Duration(5) * time.Minute\n",
-			New:  "const endpointStopGracePeriod = time.Duration(20) * time.Second\n",
+			New:  fmt.Sprintf("const endpointStopGracePeriod = time.Duration(%d) * time.Second\n", int(QuickEndpointGrace.Seconds())),
 		},
 		{
 			File: "pkg/kubelet/cm/dra/manager.go",
 			Old:  "const defaultWipingDelay = 30 * time.Second\n",
-			New:  "const defaultWipingDelay = 3 * time.Second\n",
+			New:  fmt.Sprintf("const defaultWipingDelay = %d * time.Second\n", int(QuickWipingDelay.Seconds())),
 		},
 	}
 }

@@ -1,0 +1,188 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/dramigrate/dramigrate/test/cluster/internal/build"
+	"github.com/dramigrate/dramigrate/test/cluster/internal/loopback"
+	"github.com/dramigrate/dramigrate/test/cluster/internal/node"
+	"github.com/dramigrate/dramigrate/test/cluster/internal/plane"
+	"github.com/dramigrate/dramigrate/test/cluster/internal/process"
+)
+
+// Cluster is a running cluster that this process started.
+type Cluster struct {
+	options Options
+	dir     string
+	isTemp  bool
+	spawner *process.Spawner
+	block   *loopback.Block
+	plane   *plane.Plane
+	nodes   []*node.Node
+	sim     *process.Process
+	config  *rest.Config
+	client  kubernetes.Interface
+}
+
+// Start starts a cluster and returns when all its nodes are ready to run pods.
+// The first start of a version builds it, which takes minutes. When ctx ends or
+// something fails, nothing is left.
+func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
+	if err := o.complete(); err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	if missing := Missing(); len(missing) > 0 && len(o.Nodes) > 0 {
+		return nil, &MissingError{What: missing}
+	}
+	cache := o.Cache
+	if cache == "" {
+		if cache, err = build.CacheDir(); err != nil {
+			return nil, err
+		}
+	}
+	builder := build.Builder{Cache: cache, Log: o.Log}
+	bin, err := builder.Kubernetes(ctx, o.Version, o.Kubelet == KubeletQuick && len(o.Nodes) > 0)
+	if err != nil {
+		return nil, err
+	}
+	if o.Program == "" {
+		if o.Program, err = builder.Program(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c := &Cluster{options: o}
+	if err := c.makeDir(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("cluster %s: %w", c.dir, err), c.Stop())
+		}
+	}()
+	return c, c.start(ctx, cache, bin)
+}
+
+// MissingError says that this machine or user cannot run real kubelets.
+type MissingError struct {
+	What []string
+}
+
+func (e *MissingError) Error() string {
+	return "real kubelets cannot run here:\n  - " + strings.Join(e.What, "\n  - ") +
+		"\na control plane with simulated nodes can (up --simulated)"
+}
+
+// Missing says what this machine and user lack to run real kubelets; nothing if
+// all is there.
+func Missing() []string { return node.Missing() }
+
+func (c *Cluster) makeDir() (err error) {
+	if c.options.Dir == "" {
+		c.isTemp = true
+		c.dir, err = os.MkdirTemp("", "dramigrate-")
+		return err
+	}
+	if c.dir, err = filepath.Abs(c.options.Dir); err != nil {
+		return err
+	}
+	if _, err := os.Stat(stateFile(c.dir)); err == nil {
+		return fmt.Errorf("there is a cluster in %s already; end it with: go run ./test/cluster down --dir %s", c.dir, c.dir)
+	}
+	return os.MkdirAll(c.dir, 0o755)
+}
+
+func (c *Cluster) start(ctx context.Context, cache string, bin build.Binaries) (err error) {
+	begin := time.Now()
+	programs, err := installPrograms(c.dir, c.options, bin)
+	if err != nil {
+		return err
+	}
+	c.spawner = process.NewSpawner(!c.options.Detached)
+	if c.block, err = loopback.Take(cache); err != nil {
+		return err
+	}
+	if c.plane, err = plane.New(filepath.Join(c.dir, "plane"), bin, c.block, c.spawner); err != nil {
+		return err
+	}
+	if err := c.prepareNodes(programs); err != nil {
+		return err
+	}
+	err = c.plane.Start(ctx)
+	// Written even after a failure: should this process be killed before it has
+	// cleaned up, `down` finds what runs.
+	if err := errors.Join(err, c.saveState()); err != nil {
+		return err
+	}
+	c.logf("control plane %s ready at %s after %s", c.options.Version, c.plane.URL(), since(begin))
+	if c.config, err = c.plane.RESTConfig(); err != nil {
+		return err
+	}
+	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
+		return err
+	}
+	err = c.startNodes(programs)
+	if err := errors.Join(err, c.saveState()); err != nil {
+		return err
+	}
+	if err := c.waitReady(ctx); err != nil {
+		return err
+	}
+	c.logf("%d nodes ready after %s", len(c.options.Nodes)+len(c.options.SimNodes), since(begin))
+	return nil
+}
+
+// Stop ends everything at once and removes the state folder if it is temporary.
+func (c *Cluster) Stop() error {
+	var refs []process.Ref
+	for _, n := range c.nodes {
+		if n.Process != nil {
+			refs = append(refs, n.Process.Ref)
+		}
+	}
+	if c.sim != nil {
+		refs = append(refs, c.sim.Ref)
+	}
+	errs := []error{process.Kill(refs...)}
+	if c.plane != nil {
+		errs = append(errs, c.plane.Kill())
+	}
+	if c.block != nil {
+		errs = append(errs, c.block.Release())
+	}
+	if c.spawner != nil {
+		c.spawner.Close()
+	}
+	if c.isTemp {
+		errs = append(errs, os.RemoveAll(c.dir))
+	} else {
+		errs = append(errs, removeState(c.dir))
+	}
+	return errors.Join(errs...)
+}
+
+// Dir is the state folder; logs are below it.
+func (c *Cluster) Dir() string { return c.dir }
+
+// Kubeconfig is the path of the administrator's kubeconfig.
+func (c *Cluster) Kubeconfig() string { return c.plane.AdminKubeconfig() }
+
+// RESTConfig is the administrator's client configuration, a copy.
+func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.config) }
+
+// Client acts as the administrator.
+func (c *Cluster) Client() kubernetes.Interface { return c.client }
+
+func (c *Cluster) logf(format string, args ...any) {
+	_, _ = fmt.Fprintf(c.options.Log, format+"\n", args...)
+}
+
+func since(t time.Time) time.Duration { return time.Since(t).Round(10 * time.Millisecond) }
