@@ -47,7 +47,8 @@ type Bench struct {
 // BenchOptions say what a bench is.
 type BenchOptions struct {
 	Binary string
-	// Helper is the program in the helper's image; Binary if empty.
+	// Helper is the program in the helper's image; Binary if empty. Without either
+	// nothing can run the image.
 	Helper  string
 	Plugin  manifests.Plugin
 	Version string
@@ -77,9 +78,13 @@ func NewBench(ctx context.Context, o BenchOptions) (_ *Bench, err error) {
 	if helper == "" {
 		helper = o.Binary
 	}
+	commands := map[string]string{}
+	if helper != "" {
+		commands["dramigrate"] = helper
+	}
 	c, err := cluster.Start(ctx, cluster.Options{
 		Version: o.Version, Kubelet: o.Kubelet, Nodes: o.Nodes, StatusInterval: o.StatusInterval,
-		Commands: map[string]string{"dramigrate": helper}, Log: o.Log,
+		Commands: commands, Log: o.Log,
 	})
 	if err != nil {
 		return nil, err

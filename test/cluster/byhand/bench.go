@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/dramigrate/dramigrate/test/cluster/cluster"
+	"github.com/dramigrate/dramigrate/test/cluster/e2e"
+	"github.com/dramigrate/dramigrate/test/cluster/internal/faultproxy"
+	"github.com/dramigrate/dramigrate/test/cluster/manifests"
+)
+
+const (
+	poolName    = "gpu-a"
+	workload    = "inference"
+	gpusPerNode = 4
+	// replicas leave room for one drained node; minAvailable is the budget.
+	replicas, minAvailable = 6, 5
+	// stockStatus is how often a kubelet reports its node's status by default.
+	stockStatus = 10 * time.Second
+)
+
+// rig is a cluster with the workload on it, under observation.
+type rig struct {
+	bench    *e2e.Bench
+	observer *observer
+	proxy    *faultproxy.Proxy
+	// kubeconfig goes through the proxy, which counts.
+	kubeconfig string
+	dir        string
+	nodes      []string
+	pool       []string
+	cancel     context.CancelFunc
+}
+
+// newRig starts a cluster with stock or quick kubelets. binary is the tool's program,
+// if it takes part.
+func newRig(ctx context.Context, kubelet cluster.Kubelet, binary string, log io.Writer) (_ *rig, err error) {
+	dir, err := os.MkdirTemp("", "by-hand-")
+	if err != nil {
+		return nil, err
+	}
+	r := &rig{dir: dir}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.stop())
+		}
+	}()
+	specs := []cluster.NodeSpec{
+		e2e.GPUNode("gpu-a-1", poolName, gpusPerNode),
+		e2e.GPUNode("gpu-a-2", poolName, gpusPerNode),
+		e2e.GPUNode("gpu-b-1", "gpu-b", gpusPerNode),
+	}
+	for _, s := range specs {
+		r.nodes = append(r.nodes, s.Name)
+		if s.Labels[e2e.PoolLabel] == poolName {
+			r.pool = append(r.pool, s.Name)
+		}
+	}
+	r.bench, err = e2e.NewBench(ctx, e2e.BenchOptions{
+		Binary: binary, Plugin: manifests.PluginStatic(), Kubelet: kubelet, Nodes: specs,
+		StatusInterval: stockStatus, Dir: dir, Log: log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r.proxy, err = faultproxy.Start(r.bench.RESTConfig(), func(faultproxy.Mutation) error { return nil }); err != nil {
+		return nil, err
+	}
+	if r.kubeconfig, err = r.proxy.Kubeconfig(dir); err != nil {
+		return nil, err
+	}
+	watching, cancel := context.WithCancel(ctx)
+	r.cancel = cancel
+	r.observer = newObserver(r.bench, r.nodes)
+	if err := r.observer.start(watching); err != nil {
+		return nil, err
+	}
+	if err := r.bench.Apply(ctx, manifests.Budget("default", workload, minAvailable)); err != nil {
+		return nil, err
+	}
+	// Like most services the workload ends soon when it is asked to.
+	deployment := manifests.Workload("default", workload, replicas, nil)
+	deployment.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(5))
+	if err := r.bench.Apply(ctx, deployment); err != nil {
+		return nil, err
+	}
+	if why := r.bench.WorkloadReady(ctx, workload, replicas); why != "" {
+		return nil, errors.New(why)
+	}
+	return r, nil
+}
+
+func (r *rig) stop() error {
+	if r.cancel != nil {
+		r.cancel()
+	}
+	var errs []error
+	if r.proxy != nil {
+		errs = append(errs, r.proxy.Close())
+	}
+	if r.bench != nil {
+		errs = append(errs, r.bench.Stop())
+	}
+	return errors.Join(append(errs, os.RemoveAll(r.dir))...)
+}
+
+// phase is one move of the pool, with short jobs going on, and what it did.
+func (r *rig) phase(ctx context.Context, every, after time.Duration, move func(context.Context) error) (figures, error) {
+	mutations := r.proxy.Count()
+	jobs := startTraffic(ctx, r.bench, every)
+	s := span{from: time.Now()}
+	moveErr := move(ctx)
+	took := time.Since(s.from)
+	mutations = r.proxy.Count() - mutations
+	// What a move leaves behind shows after it.
+	select {
+	case <-ctx.Done():
+	case <-time.After(after):
+	}
+	s.to = time.Now()
+	if err := jobs.end(); err != nil {
+		return figures{}, errors.Join(moveErr, err)
+	}
+	// The last jobs may still end; what does not end by then hangs.
+	_ = e2e.Eventually(ctx, lastJobs, func() string {
+		if n := r.observer.jobs(s).hanging(); n > 0 {
+			return fmt.Sprintf("%d jobs have not ended", n)
+		}
+		return ""
+	})
+	f := r.observer.measure(s, r.pool)
+	f.took, f.mutations = took, mutations
+	return f, errors.Join(moveErr, jobs.clear(ctx), ctx.Err())
+}
+
+// lastJobs is how long the last jobs of a phase may take.
+const lastJobs = 15 * time.Second
