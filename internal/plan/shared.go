@@ -22,7 +22,7 @@ func (b *builder) prepare() error {
 	if err := b.bringDriver(); err != nil {
 		return err
 	}
-	if len(b.p.Shared) == 0 && b.in.Shared != nil {
+	if recorded := b.in.Shared != nil && b.in.Shared.DriverSource != ""; len(b.p.Shared) == 0 && recorded {
 		return nil
 	}
 	b.p.Shared = append([]Step{b.namespaceStep()}, b.p.Shared...)
@@ -37,7 +37,7 @@ func (b *builder) namespaceStep() Step {
 	return Step{
 		ID: StepNamespace, Title: "Make the tool's namespace; helper pods look at the kubelet's socket, which takes the pod-security level privileged",
 		Target:  &Object{Kind: "Namespace", Name: ns.Name},
-		Changes: []Change{{Verb: "create", Object: Object{Kind: "Namespace", Name: ns.Name, Note: "unless it is there"}, Body: toYAML(ns)}},
+		Changes: []Change{{Verb: "create", Object: Object{Kind: "Namespace", Name: ns.Name, Note: "unless it is there"}, Body: namespaceBody(ns)}},
 		Waits:   []Wait{within("the namespace to be active", sharedObject)},
 		Undo:    "stays, with the journal in it; remove it by hand when the record is not wanted any more",
 	}
@@ -52,6 +52,14 @@ func Namespace(name string) *corev1.Namespace {
 			"pod-security.kubernetes.io/enforce": "privileged",
 		}},
 	}
+}
+
+// namespaceBody leaves out what the server fills in.
+func namespaceBody(ns *corev1.Namespace) string {
+	return toYAML(map[string]any{
+		"apiVersion": ns.APIVersion, "kind": ns.Kind,
+		"metadata": map[string]any{"name": ns.Name, "labels": ns.Labels},
+	})
 }
 
 // recordStep writes the journal of shared objects.

@@ -23,7 +23,7 @@ func (b *builder) unprepare() error {
 	if err := b.includePlugins(); err != nil {
 		return err
 	}
-	if len(b.p.Shared) == 0 {
+	if len(b.p.Shared) == 0 && b.in.Shared == nil {
 		return nil
 	}
 	b.p.Shared = append(b.p.Shared, b.recordStep("Record that nothing of prepare is left; namespace and journal stay"))

@@ -1,0 +1,69 @@
+package plan
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestMaxUnavailable(t *testing.T) {
+	for _, c := range []struct {
+		value string
+		total int
+		want  int
+	}{
+		{"1", 10, 1},
+		{"3", 10, 3},
+		{"20", 10, 10}, // never more than there are
+		{"10%", 10, 1},
+		{"10%", 11, 2}, // rounded up
+		{"10%", 3, 1},
+		{"50%", 5, 3},
+		{"100%", 7, 7},
+		{"1%", 200, 2},
+		{"10%", 0, 1},
+	} {
+		got, err := MaxUnavailable(c.value, c.total)
+		if err != nil || got != c.want {
+			t.Errorf("MaxUnavailable(%q, %d) = %d, %v; want %d", c.value, c.total, got, err, c.want)
+		}
+	}
+	for _, bad := range []string{"", "0", "-1", "0%", "101%", "ten", "10.5%", "5%%"} {
+		if got, err := MaxUnavailable(bad, 10); err == nil {
+			t.Errorf("MaxUnavailable(%q) = %d, want an error", bad, got)
+		}
+	}
+}
+
+func TestBatches(t *testing.T) {
+	for _, c := range []struct {
+		nodes, size int
+		want        []int // sizes
+	}{
+		{0, 2, nil},
+		{1, 5, []int{1}},
+		{2, 5, []int{1, 1}},
+		{7, 1, []int{1, 1, 1, 1, 1, 1, 1}},
+		{7, 3, []int{1, 3, 3}},
+		{8, 3, []int{1, 3, 3, 1}},
+		{200, 20, []int{1, 20, 20, 20, 20, 20, 20, 20, 20, 20, 19}},
+	} {
+		var nodes []string
+		for i := range c.nodes {
+			nodes = append(nodes, fmt.Sprint(i))
+		}
+		var sizes []int
+		var all []string
+		for _, b := range batches(nodes, c.size) {
+			sizes = append(sizes, len(b.Nodes))
+			all = append(all, b.Nodes...)
+		}
+		if diff := cmp.Diff(c.want, sizes); diff != "" {
+			t.Errorf("batches of %d nodes by %d: %s", c.nodes, c.size, diff)
+		}
+		if diff := cmp.Diff(nodes, all); diff != "" {
+			t.Errorf("batches of %d nodes by %d lose the order: %s", c.nodes, c.size, diff)
+		}
+	}
+}
