@@ -47,7 +47,7 @@ the cluster still asks for the same plan.`,
 	}
 	o.format.addFlag(cmd)
 	o.pool.addFlags(cmd)
-	o.flags.addPoolFlags(cmd, a.Streams)
+	o.flags.addPoolFlags(cmd, plan.Migrate, a.Streams)
 	o.flags.addPrepareFlags(cmd)
 	s := cmd.Flags()
 	s.StringVar(&o.verb, "for", "apply", "the verb that the plan is for: apply, rollback, prepare or unprepare")

@@ -28,7 +28,7 @@ type planFlags struct {
 // helperImageVariable is the environment's default for --helper-image.
 const helperImageVariable = "DRAMIGRATE_HELPER_IMAGE"
 
-func (f *planFlags) addPoolFlags(cmd *cobra.Command, streams Streams) {
+func (f *planFlags) addPoolFlags(cmd *cobra.Command, op plan.Operation, streams Streams) {
 	image, _ := streams.env(helperImageVariable)
 	s := cmd.Flags()
 	s.StringVar(&f.maxUnavailable, "max-unavailable", plan.DefaultMaxUnavailable, "nodes closed at the same time, a number or a share of the pool rounded up; the first batch is one node")
@@ -36,10 +36,13 @@ func (f *planFlags) addPoolFlags(cmd *cobra.Command, streams Streams) {
 	s.DurationVar(&f.drainTimeout, "drain-timeout", plan.DefaultDrainTimeout, "how long the eviction of one node's pods may take")
 	s.BoolVar(&f.deleteEmptyDir, "delete-emptydir-data", false, "evict pods with emptyDir volumes, whose data is lost")
 	s.BoolVar(&f.evictUnmanaged, "evict-unmanaged", false, "evict pods without a controller, which nothing makes again")
-	s.DurationVar(&f.soak, "soak", plan.DefaultSoak, "how long opened nodes are watched before the next batch")
-	s.DurationVar(&f.kubeletGrace, "kubelet-grace", plan.DefaultKubeletGrace, "how long kubelets remember a device plugin that left; 5 minutes in every release")
 	s.StringVar(&f.helperImage, "helper-image", image, "image of the helper pods, with this program as its entry point; a digest is best ["+helperImageVariable+"]")
 	s.StringVar(&f.pullSecret, "helper-pull-secret", "", "Secret of the tool's namespace to pull the helper image with")
+	f.soak, f.kubeletGrace = plan.DefaultSoak, plan.DefaultKubeletGrace
+	if op == plan.Migrate {
+		s.DurationVar(&f.soak, "soak", f.soak, "how long opened nodes are watched before the next batch")
+		s.DurationVar(&f.kubeletGrace, "kubelet-grace", f.kubeletGrace, "how long kubelets remember a device plugin that left; 5 minutes in every release")
+	}
 }
 
 func (f *planFlags) addPrepareFlags(cmd *cobra.Command) {

@@ -121,7 +121,7 @@ touched: a DeviceClass serves the same name.
 
 	root.AddCommand(
 		newPools(a), newPlan(a), newPrepare(a), newApply(a), newRollback(a), newUnprepare(a),
-		newVersion(a),
+		newStatus(a), newVerify(a), newUnlock(a), newNodeProbe(a), newVersion(a),
 	)
 	return root
 }

@@ -33,8 +33,8 @@ func (f *runFlags) validate(s Streams) error {
 	default:
 		return usageError("--dry-run %q: must be none, client or server", f.dryRun)
 	}
-	if f.lockTTL < 10*time.Second || f.lockWait < 0 {
-		return usageError("--lock-ttl must be at least 10s, --lock-wait not negative")
+	if f.lockTTL < time.Second || f.lockWait < 0 {
+		return usageError("--lock-ttl must be at least 1s, --lock-wait not negative")
 	}
 	if f.dryRun == "none" && !f.yes && !s.InTTY {
 		return usageError("there is no terminal to ask on: give --yes to go on without a question")

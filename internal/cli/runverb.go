@@ -39,7 +39,7 @@ func newRunVerb(a *app, op plan.Operation, cmd *cobra.Command) *cobra.Command {
 	switch op {
 	case plan.Migrate, plan.Rollback:
 		o.pool.addFlags(cmd)
-		o.flags.addPoolFlags(cmd, a.Streams)
+		o.flags.addPoolFlags(cmd, op, a.Streams)
 		cmd.ValidArgsFunction = completePools(a)
 	case plan.Prepare:
 		o.flags.addPrepareFlags(cmd)

@@ -18,7 +18,8 @@ const (
 	driverReady = 5 * time.Minute
 	// slicesComplete is counted from a ready driver pod.
 	slicesComplete = 2 * time.Minute
-	canaryRun      = 3 * time.Minute
+	// CanaryDeadline bounds a canary pod, from its creation to its end.
+	CanaryDeadline = 3 * time.Minute
 	// helperRun bounds a short pod on a node whose image was pulled already.
 	helperRun = 2 * time.Minute
 	// claimsGone covers kube-controller-manager's deallocation after the last pod

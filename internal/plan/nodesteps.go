@@ -87,7 +87,7 @@ func migrateSteps(p *Plan) []Step {
 			Title:   "Run a pod that asks for " + p.Resource + " as workloads do, and compare the devices in it with its claim",
 			Needs:   []string{"a DeviceClass carries " + p.Resource, "the node is still closed"},
 			Changes: []Change{helperPod(p, "canary")},
-			Waits:   []Wait{within("the canary to be scheduled by DRA, to run, and to see the devices of its claim", canaryRun)},
+			Waits:   []Wait{within("the canary to be scheduled by DRA, to run, and to see the devices of its claim", CanaryDeadline)},
 			Undo:    "the pod and its claim are removed when it has ended",
 		},
 		{

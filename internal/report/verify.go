@@ -1,0 +1,60 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/dramigrate/dramigrate/internal/status"
+)
+
+// Verification writes what was looked at: the class, then node by node, then the
+// result in one line.
+func Verification(w io.Writer, v *status.Verification) error {
+	d := &page{w: w, theme: newTheme()}
+	d.line(d.theme.title.Render(fmt.Sprintf("Pool %s: %s by driver %s", Clean(v.Pool), Clean(v.Resource), Clean(v.Driver))))
+	for _, l := range v.Class {
+		d.look(l)
+	}
+	for _, n := range v.Nodes {
+		d.heading("node/" + Clean(n.Name))
+		for _, l := range n.Looks {
+			d.look(l)
+		}
+	}
+	if len(v.Nodes) == 0 {
+		d.line("No node of the pool has devices.")
+	}
+	d.line("")
+	d.line("Result: " + resultStyle(v.Result, d.theme).Render(resultWord(v.Result)))
+	return d.err
+}
+
+func (d *page) look(l status.Look) {
+	text := l.What
+	if l.Detail != "" {
+		text += ": " + l.Detail
+	}
+	lead := fmt.Sprintf("  %-8s ", resultWord(l.Result))
+	d.para(resultStyle(l.Result, d.theme).Render(lead), text, lipgloss.NewStyle())
+}
+
+func resultWord(r status.Result) string {
+	if r == status.OK {
+		return "ok"
+	}
+	return strings.ToUpper(string(r))
+}
+
+func resultStyle(r status.Result, t theme) lipgloss.Style {
+	switch r {
+	case status.OK:
+		return t.good
+	case status.Unknown:
+		return t.warn
+	default:
+		return t.bad
+	}
+}

@@ -1,0 +1,284 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
+)
+
+// VerificationKind is the kind of the document that Verify makes.
+const VerificationKind = "Verification"
+
+// Result is what one look showed.
+type Result string
+
+// The results. Unknown is what could not be seen; it is never taken for OK.
+const (
+	OK      Result = "ok"
+	Failed  Result = "failed"
+	Unknown Result = "unknown"
+	// Double is a failure of its own kind: both mechanisms offer devices.
+	Double Result = "double"
+)
+
+// Verification says whether a pool is on DRA as it has to be.
+type Verification struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Pool       string `json:"pool"`
+	Resource   string `json:"resource"`
+	Driver     string `json:"driver"`
+	// Result is the worst of all looks.
+	Result Result `json:"result"`
+	// Class is about the DeviceClass, which is the whole cluster's.
+	Class []Look         `json:"class"`
+	Nodes []NodeVerified `json:"nodes"`
+}
+
+// NodeVerified are the looks at one node.
+type NodeVerified struct {
+	Name  string `json:"name"`
+	Looks []Look `json:"looks"`
+}
+
+// Look is one thing that has to hold.
+type Look struct {
+	What   string `json:"what"`
+	Result Result `json:"result"`
+	// Detail is the evidence.
+	Detail string `json:"detail,omitempty"`
+}
+
+// Target is what is verified.
+type Target struct {
+	Pool             cluster.NodePool
+	Resource, Driver string
+}
+
+// Verify looks at every node of the pool that has devices, from the API alone.
+func Verify(ctx context.Context, s *cluster.Snapshot, t Target) *Verification {
+	v := &verifier{s: s, t: t, gate: gate.OwnKey(), inv: gate.Detect(s)}
+	v.resources = v.inv.ResourcesWith(t.Resource)
+	out := &Verification{
+		APIVersion: cluster.APIVersion, Kind: VerificationKind,
+		Pool: t.Pool.Name, Resource: t.Resource, Driver: t.Driver,
+	}
+	out.Class = v.class(ctx)
+	views := s.Views(t.Pool.Nodes...)
+	for _, name := range t.Pool.Nodes {
+		if view, ok := views[name]; ok && view.HasDevices(t.Resource, t.Driver) {
+			out.Nodes = append(out.Nodes, NodeVerified{Name: name, Looks: v.node(view)})
+		}
+	}
+	out.Result = out.worst()
+	return out
+}
+
+// Add puts a look at a node that was done otherwise, such as a canary's, into the
+// verification.
+func (v *Verification) Add(node string, l Look) {
+	for i := range v.Nodes {
+		if v.Nodes[i].Name == node {
+			v.Nodes[i].Looks = append(v.Nodes[i].Looks, l)
+		}
+	}
+	v.Result = v.worst()
+}
+
+// worst is the result that a person has to know first. A pool without a node that
+// has devices was not verified.
+func (v *Verification) worst() Result {
+	all := slices.Clone(v.Class)
+	for _, n := range v.Nodes {
+		all = append(all, n.Looks...)
+	}
+	for _, r := range []Result{Double, Failed, Unknown} {
+		if slices.ContainsFunc(all, func(l Look) bool { return l.Result == r }) {
+			return r
+		}
+	}
+	if len(v.Nodes) == 0 {
+		return Unknown
+	}
+	return OK
+}
+
+type verifier struct {
+	s         *cluster.Snapshot
+	t         Target
+	gate      gate.Gate
+	inv       gate.Inventory
+	resources []string
+}
+
+// look answers OK without a reason, Failed with one, and Unknown if one of the parts
+// that it needs could not be read.
+func (v *verifier) look(what, good, why string, parts ...string) Look {
+	for _, part := range parts {
+		if reason, unknown := v.s.IsUnknown(part); unknown {
+			return Look{What: what, Result: Unknown, Detail: part + " could not be read: " + reason}
+		}
+	}
+	if why != "" {
+		return Look{What: what, Result: Failed, Detail: why}
+	}
+	return Look{What: what, Result: OK, Detail: good}
+}
+
+func (v *verifier) class(ctx context.Context) []Look {
+	const what = "one DeviceClass carries the resource and selects the driver's devices"
+	winner, others := v.s.ClassFor(v.t.Resource)
+	if winner == nil {
+		return []Look{v.look(what, "", "no DeviceClass carries "+v.t.Resource, cluster.PartClasses)}
+	}
+	why := ""
+	if len(others) > 0 {
+		why = fmt.Sprintf("deviceclass/%s and deviceclass/%s both carry %s", winner.Name, others[0].Name, v.t.Resource)
+	} else if match, err := cluster.MatchClass(ctx, winner, v.s.Slices); err != nil {
+		why = err.Error()
+	} else if match.Failed != "" {
+		why = "deviceclass/" + winner.Name + ": its selectors fail on " + match.Failed
+	} else if len(match.Selected[v.t.Driver]) == 0 {
+		why = fmt.Sprintf("deviceclass/%s selects no device of %s", winner.Name, v.t.Driver)
+	}
+	return []Look{v.look(what, "deviceclass/"+winner.Name, why, cluster.PartClasses, cluster.PartSlices)}
+}
+
+func (v *verifier) node(n cluster.NodeView) []Look {
+	devices, incomplete := cluster.DevicesOf(n.SlicesOf(v.t.Driver), v.t.Driver)
+	return []Look{
+		v.label(n),
+		v.double(n, len(devices)),
+		v.look("nothing is allocatable by the device plugin", "", v.allocatable(n)),
+		v.look("no pod holds a device by the plugin", "", v.backed(n), cluster.PartPods, cluster.PartClaims),
+		v.look("the driver's pods are ready", "", v.driver(n), cluster.PartPods, cluster.PartDaemonSets),
+		v.look("the driver's slices are complete", plural(len(devices), "device"), v.published(devices, incomplete), cluster.PartSlices),
+		v.uuids(n, devices),
+		v.look("the node is open to pods", "", v.open(n)),
+	}
+}
+
+func (v *verifier) label(n cluster.NodeView) Look {
+	why := ""
+	if at, known := v.gate.StateOf(n.Node.Labels); !known || at != gate.DRA {
+		why = fmt.Sprintf("label %s is %q, not %q", gate.AllocationLabel, n.Node.Labels[gate.AllocationLabel], gate.ValueDRA)
+	}
+	return v.look("the node is switched to DRA", "", why)
+}
+
+func (v *verifier) double(n cluster.NodeView, published int) Look {
+	l := v.look("devices are offered by one mechanism only", "", "", cluster.PartSlices)
+	count, _ := n.Allocatable(v.t.Resource)
+	if l.Result == OK && count > 0 && published > 0 {
+		l.Result = Double
+		l.Detail = fmt.Sprintf("ADVERTISED TWICE: allocatable %s is %d, and %s publishes %s: one device may be given away twice",
+			v.t.Resource, count, v.t.Driver, plural(published, "device"))
+	}
+	return l
+}
+
+func (v *verifier) allocatable(n cluster.NodeView) string {
+	var left []string
+	for _, r := range v.resources {
+		if count, _ := n.Allocatable(r); count > 0 {
+			left = append(left, fmt.Sprintf("%s is %d", r, count))
+		}
+	}
+	return strings.Join(left, ", ")
+}
+
+func (v *verifier) backed(n cluster.NodeView) string {
+	var pods []string
+	for _, p := range n.PluginBackedPods(v.resources) {
+		pods = append(pods, p.Ref())
+	}
+	return strings.Join(pods, ", ")
+}
+
+func (v *verifier) driver(n cluster.NodeView) string {
+	found := false
+	for _, d := range v.inv.DriversFor(v.t.Driver) {
+		if lands, _ := gate.Lands(d.DaemonSet, v.gate.With(n.Node, gate.DRA)); !lands && !slices.Contains(d.Nodes, n.Node.Name) {
+			continue
+		}
+		found = true
+		name := "daemonset/" + d.DaemonSet.Namespace + "/" + d.DaemonSet.Name
+		i := slices.IndexFunc(n.Pods, func(p cluster.Pod) bool {
+			return p.Owner.Kind == "DaemonSet" && p.Namespace == d.DaemonSet.Namespace && p.Owner.Name == d.DaemonSet.Name && !p.Terminating
+		})
+		switch {
+		case i < 0:
+			return name + " has no pod on the node"
+		case !n.Pods[i].Ready:
+			return strings.TrimSpace("pod " + n.Pods[i].Ref() + " is not ready " + n.Pods[i].Waiting)
+		}
+	}
+	if !found {
+		return "no DaemonSet runs " + v.t.Driver + " on the node"
+	}
+	return ""
+}
+
+func (v *verifier) published(devices cluster.Devices, incomplete string) string {
+	if incomplete == "" && len(devices) == 0 {
+		return v.t.Driver + " publishes no device"
+	}
+	return incomplete
+}
+
+// uuids compares what is published with what the plugin advertised before the switch.
+func (v *verifier) uuids(n cluster.NodeView, devices cluster.Devices) Look {
+	const what = "the published devices are those that the node had before, by UUID"
+	state, err := cluster.ParseNodeState(n.Node)
+	switch {
+	case err != nil:
+		return Look{What: what, Result: Unknown, Detail: err.Error()}
+	case state == nil || len(state.Advertised) == 0:
+		return Look{What: what, Result: Unknown, Detail: "which devices the node had before is not recorded"}
+	}
+	now, before := devices.UUIDs(), slices.Sorted(slices.Values(state.Advertised))
+	missing, extra := without(before, now), without(now, before)
+	why := ""
+	if len(missing)+len(extra) > 0 {
+		why = fmt.Sprintf("missing %s; unexpected %s", orNone(missing), orNone(extra))
+	}
+	return v.look(what, plural(len(before), "device"), why, cluster.PartSlices)
+}
+
+func (v *verifier) open(n cluster.NodeView) string {
+	switch {
+	case slices.ContainsFunc(n.Node.Spec.Taints, gate.IsSwitchingTaint):
+		return "it carries the taint " + gate.SwitchingTaintKey
+	case !ready(n.Node):
+		return "it is not ready"
+	}
+	return ""
+}
+
+func without(list, remove []string) []string {
+	var out []string
+	for _, s := range list {
+		if !slices.Contains(remove, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
