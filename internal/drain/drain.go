@@ -11,12 +11,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
 
@@ -98,7 +100,9 @@ func (d *Evictor) Drain(ctx context.Context, node string, want func(*corev1.Pod)
 		targets: map[types.UID]*target{}, skipped: map[types.UID]bool{},
 	}
 	work, cancel := context.WithCancel(ctx)
-	r.work.Go(func() { watch.informer.RunWithContext(work) })
+	// client-go would log to standard error, which is not its to write to.
+	quiet := klog.NewContext(work, logr.Discard())
+	r.work.Go(func() { watch.informer.RunWithContext(quiet) })
 	err = r.loop(work)
 	// Nothing may be sent after Drain returned.
 	cancel()
@@ -292,6 +296,8 @@ func (r *run) remaining() []Remaining {
 	}
 	if why := r.watch.trouble(); why != "" {
 		out = append(out, Remaining{Pod: "all pods", Reason: why})
+	} else if !r.watch.informer.HasSynced() {
+		out = append(out, Remaining{Pod: "all pods", Reason: "the server has not listed the node's pods"})
 	} else if len(out) == 0 {
 		out = append(out, Remaining{Pod: "a pod", Reason: "the watch has not shown it yet"})
 	}

@@ -101,7 +101,7 @@ func (l *Live) begin(ctx context.Context, nodes []string) (fresh []*source, begu
 			return nil, nil, err
 		}
 		l.claims = s
-		go s.informer.RunWithContext(ctx)
+		s.run(ctx)
 	}
 	fresh = append(fresh, l.claims)
 	for _, name := range nodes {
@@ -118,7 +118,7 @@ func (l *Live) begin(ctx context.Context, nodes []string) (fresh []*source, begu
 		l.nodes[name] = n
 		begun = append(begun, name)
 		for _, s := range n.sources() {
-			go s.informer.RunWithContext(run)
+			s.run(run)
 		}
 		fresh = append(fresh, n.sources()...)
 	}

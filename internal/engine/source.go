@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // source is one watched list: an informer that remembers why it cannot see.
@@ -79,6 +81,12 @@ func newSource(spec sourceSpec) (*source, error) {
 		return nil, fmt.Errorf("watch %s: %w", spec.what, err)
 	}
 	return s, nil
+}
+
+// run begins to list and watch, until ctx ends. client-go would log to standard
+// error, which is not its to write to.
+func (s *source) run(ctx context.Context) {
+	go s.informer.RunWithContext(klog.NewContext(ctx, logr.Discard()))
 }
 
 // note remembers the outcome of the last request.
