@@ -83,9 +83,11 @@ type NodeRef struct {
 
 // Object names an object of the cluster.
 type Object struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
+	// APIVersion is set where an object is deleted by the plan alone.
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
 	// Note says what is worth knowing about it here, in one line.
 	Note string `json:"note,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
@@ -39,7 +40,7 @@ func (b *builder) deleteClass() {
 		if !mapped || !b.created("DeviceClass", "", c.Name) {
 			continue
 		}
-		target := Object{Kind: "DeviceClass", Name: c.Name, Note: "made by this tool"}
+		target := Object{APIVersion: resourcev1.SchemeGroupVersion.String(), Kind: "DeviceClass", Name: c.Name, Note: "made by this tool"}
 		b.p.Shared = append(b.p.Shared, Step{
 			ID: StepDeviceClassDelete, Target: &target,
 			Title:   fmt.Sprintf("Delete DeviceClass %s: DRA serves %s no more", c.Name, b.in.Resource),
@@ -99,7 +100,7 @@ func (b *builder) deleteCreated() {
 		Undo:  "dramigrate prepare --driver-manifests DIR",
 	}
 	for _, c := range slices.Backward(b.in.Shared.Created) {
-		object := Object{Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
+		object := Object{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: c.Namespace, Name: c.Name}
 		switch {
 		case c.Kind == "Namespace" && c.Name == b.in.Namespace, c.Kind == "DeviceClass" && b.deletes(c.Name):
 			continue
