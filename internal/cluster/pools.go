@@ -152,12 +152,23 @@ func SelectPool(s *Snapshot, name, selector string) (NodePool, error) {
 		p.Name = p.Selector
 		// One pool must have one name: the lock and the journal go by it.
 		for _, known := range Pools(s.Nodes) {
-			if known.Selector == p.Selector {
-				p.Name = known.Name
+			if means(parsed, known.Selector) {
+				return known, nil
 			}
 		}
 	}
 	return p, nil
+}
+
+// means says that a selector is a pool's own, however it is spelt.
+func means(parsed labels.Selector, known string) bool {
+	if parsed.String() == known {
+		return true
+	}
+	key, value, _ := strings.Cut(known, "=")
+	reqs, _ := parsed.Requirements()
+	got, exact := parsed.RequiresExactMatch(key)
+	return len(reqs) == 1 && exact && got == value
 }
 
 func poolByName(s *Snapshot, name string) (NodePool, error) {
