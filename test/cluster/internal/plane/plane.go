@@ -72,8 +72,8 @@ func (p *Plane) URL() string {
 // AdminKubeconfig is the path of the administrator's kubeconfig.
 func (p *Plane) AdminKubeconfig() string { return filepath.Join(p.dir, "admin.kubeconfig") }
 
-// Start starts the four programs and returns when the API server is ready. The
-// other two need no wait: they retry until they reach it.
+// Start starts etcd and the API server, and when that is ready the other two:
+// they end if the roles that they need are not there yet.
 func (p *Plane) Start(ctx context.Context) error {
 	etcdURL, err := p.startEtcd()
 	if err != nil {
@@ -82,13 +82,13 @@ func (p *Plane) Start(ctx context.Context) error {
 	if err := p.startAPIServer(etcdURL); err != nil {
 		return err
 	}
+	if err := p.waitReady(ctx); err != nil {
+		return err
+	}
 	if err := p.startControllerManager(); err != nil {
 		return err
 	}
-	if err := p.startScheduler(); err != nil {
-		return err
-	}
-	return p.waitReady(ctx)
+	return p.startScheduler()
 }
 
 func (p *Plane) start(name, path string, args ...string) error {
