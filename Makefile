@@ -26,6 +26,10 @@ build: ## Build bin/dramigrate, static
 demo: build ## The main job on a local cluster, start to rollback
 	go -C test/cluster run ./demo --dramigrate $(CURDIR)/bin/dramigrate
 
+.PHONY: by-hand
+by-hand: build ## The same job by hand with kubectl and by dramigrate, measured; see docs/by-hand
+	go -C test/cluster run ./byhand --dramigrate $(CURDIR)/bin/dramigrate
+
 .PHONY: test
 test: check test-unit test-e2e ## Everything: static checks, unit and script tests, end to end on real kubelets
 
