@@ -9,6 +9,8 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/jsonpatch"
 	"github.com/dramigrate/dramigrate/internal/plan"
 )
 
@@ -17,12 +19,11 @@ import (
 func Plan(w io.Writer, p *plan.Plan) error {
 	d := &page{w: w, theme: newTheme()}
 	d.line(d.theme.title.Render(headline(p)))
-	d.line("  " + totals(p))
-	d.line(d.theme.dim.Render(fmt.Sprintf("  %s   cluster %s, %s", Clean(p.Digest), Clean(string(p.Cluster.UID)), Clean(p.Cluster.ServerVersion))))
+	d.para("  ", totals(p), lipgloss.NewStyle())
 	d.facts(p)
 	d.findings(p.Findings)
-	d.sharedSteps(p)
 	d.restarts(p.Restarts)
+	d.sharedSteps(p)
 	d.batches(p)
 	d.evictions(p.Evictions)
 	d.nodeSteps(p)
@@ -129,6 +130,8 @@ func (d *page) facts(p *plan.Plan) {
 		d.para("  class     ", fmt.Sprintf("DeviceClass %s %s", p.Class.Name, how), plain)
 	}
 	d.para("  settings  ", settings(p), plain)
+	d.para("  cluster   ", fmt.Sprintf("%s, Kubernetes %s", p.Cluster.UID, p.Cluster.ServerVersion), d.theme.dim)
+	d.para("  digest    ", p.Digest, d.theme.dim)
 }
 
 func settings(p *plan.Plan) string {
@@ -150,8 +153,8 @@ func settings(p *plan.Plan) string {
 			add("kubelet-grace", s.KubeletGrace.Duration)
 		}
 		add("helper-image", orDash(s.HelperImage))
-	} else {
-		add("plugin-rollout", orDash(s.PluginRollout))
+	} else if s.PluginRollout != "" {
+		add("plugin-rollout", s.PluginRollout)
 	}
 	add("tool-namespace", p.Namespace)
 	return strings.Join(parts, ", ")
@@ -182,10 +185,21 @@ func (d *page) restarts(list []plan.Restart) {
 	}
 	d.heading(fmt.Sprintf("Pods restarted or removed (%d)", len(list)))
 	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  ", width: Width}
-	for _, r := range list {
+	for _, r := range list[:min(len(list), mostPods)] {
 		t.add(Clean(r.Node), Clean(r.Pod), Clean(r.Why))
 	}
 	d.table(t)
+	d.more(len(list) - mostPods)
+}
+
+// mostPods is how many pods a table lists.
+const mostPods = 50
+
+// more says that a list was cut, so that nobody takes it for all.
+func (d *page) more(n int) {
+	if n > 0 {
+		d.line(fmt.Sprintf("  and %d more; -o yaml has all of them", n))
+	}
 }
 
 func (d *page) batches(p *plan.Plan) {
@@ -207,7 +221,7 @@ func (d *page) evictions(list []plan.Eviction) {
 	}
 	d.heading(fmt.Sprintf("Pods to evict (%d)", len(list)))
 	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  ", width: Width}
-	for _, e := range list {
+	for _, e := range list[:min(len(list), mostPods)] {
 		why := e.Why
 		if e.Owner.Kind == "" {
 			why += "; has no controller"
@@ -220,6 +234,7 @@ func (d *page) evictions(list []plan.Eviction) {
 		t.add(Clean(e.Node), Clean(e.Pod), Clean(why))
 	}
 	d.table(t)
+	d.more(len(list) - mostPods)
 }
 
 func (d *page) sharedSteps(p *plan.Plan) {
@@ -242,8 +257,9 @@ func (d *page) nodeSteps(p *plan.Plan) {
 	}
 }
 
-// step writes one step. The patches of shared objects are shown whole; those of
-// nodes are alike and stand in the YAML.
+// step writes one step. The patches of shared objects are shown whole. Those of nodes
+// are alike in what they test and in the record that they write; only what they
+// change is shown, and the rest stands in the YAML.
 func (d *page) step(n int, s plan.Step, whole bool) {
 	plain := lipgloss.NewStyle()
 	d.para(fmt.Sprintf("  %-3d %s  ", n, s.ID), s.Title, plain)
@@ -254,9 +270,10 @@ func (d *page) step(n int, s plan.Step, whole bool) {
 		d.para("      needs  ", need, d.theme.dim)
 	}
 	for _, c := range s.Changes {
-		if whole || c.Object.Kind == "DeviceClass" {
-			d.change(c)
+		if s.Target != nil && c.Object == *s.Target {
+			c.Object.Note = ""
 		}
+		d.change(c, whole)
 	}
 	for _, wait := range s.Waits {
 		d.para("      waits  ", fmt.Sprintf("at most %s for %s", wait.Deadline.Duration, wait.For), plain)
@@ -266,14 +283,14 @@ func (d *page) step(n int, s plan.Step, whole bool) {
 	}
 }
 
-func (d *page) change(c plan.Change) {
+func (d *page) change(c plan.Change, whole bool) {
 	plain := lipgloss.NewStyle()
 	text := c.Verb + " " + object(c.Object)
 	if c.Object.Note != "" {
 		text += " (" + c.Object.Note + ")"
 	}
 	d.para("      does   ", text, d.theme.title)
-	for _, op := range operations(c.Patch) {
+	for _, op := range operations(c.Patch, whole) {
 		d.para("               ", op, plain)
 	}
 	for l := range strings.Lines(c.Body) {
@@ -281,8 +298,9 @@ func (d *page) change(c plan.Change) {
 	}
 }
 
-// operations are a JSON patch's, one a line.
-func operations(patch string) []string {
+// operations are a JSON patch's, one a line; without whole, only those that change
+// more than the tool's record.
+func operations(patch string, whole bool) []string {
 	if patch == "" {
 		return nil
 	}
@@ -290,8 +308,8 @@ func operations(patch string) []string {
 	if err := json.Unmarshal([]byte(patch), &list); err != nil {
 		return []string{patch}
 	}
-	out := make([]string, len(list))
-	for i, raw := range list {
+	var out []string
+	for _, raw := range list {
 		var op struct {
 			Op    string          `json:"op"`
 			Path  string          `json:"path"`
@@ -300,7 +318,10 @@ func operations(patch string) []string {
 		if err := json.Unmarshal(raw, &op); err != nil {
 			return []string{patch}
 		}
-		out[i] = strings.TrimSpace(fmt.Sprintf("%s %s %s", op.Op, op.Path, op.Value))
+		if !whole && (op.Op == "test" || op.Path == jsonpatch.Path("/metadata/annotations", cluster.StateAnnotation)) {
+			continue
+		}
+		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", op.Op, op.Path, op.Value)))
 	}
 	return out
 }

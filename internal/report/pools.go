@@ -8,20 +8,21 @@ import (
 	"github.com/dramigrate/dramigrate/internal/status"
 )
 
-// Pools writes the pools of a status. wide adds the runs.
+// Pools writes the pools of a status. wide adds locks and runs.
 func Pools(w io.Writer, s *status.Status, wide bool) error {
 	th := newTheme()
 	t := table{header: []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "NO DEVICE", "SELECTOR"}, width: Width}
 	if wide {
-		t.header = []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "NO DEVICE", "LOCK", "LAST RUN", "SELECTOR"}
+		t.header = []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "NO DEVICE", "SELECTOR", "LOCK", "LAST RUN"}
+		t.width = 2 * Width
 	}
 	for _, p := range s.Pools {
 		row := []string{Clean(p.Name), strconv.Itoa(p.Nodes), strconv.Itoa(p.Plugin), strconv.Itoa(p.Switching),
-			strconv.Itoa(p.DRA), strconv.Itoa(p.Nodes - p.WithDevices)}
+			strconv.Itoa(p.DRA), strconv.Itoa(p.Nodes - p.WithDevices), Clean(p.Selector)}
 		if wide {
 			row = append(row, lockCell(p.Lock), lastRun(p.Runs))
 		}
-		t.add(append(row, Clean(p.Selector))...)
+		t.add(row...)
 	}
 	if len(s.Pools) == 0 {
 		_, err := fmt.Fprintln(w, "No node carries a label that names a pool. Choose nodes by --selector.")
