@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -31,6 +32,9 @@ type Cluster struct {
 	sim     *process.Process
 	config  *rest.Config
 	client  kubernetes.Interface
+
+	stopOnce sync.Once
+	stopErr  error
 }
 
 // Start starts a cluster and returns when all its nodes are ready to run pods.
@@ -141,7 +145,13 @@ func (c *Cluster) start(ctx context.Context, cache string, bin build.Binaries) (
 }
 
 // Stop ends everything at once and removes the state folder if it is temporary.
+// Stopping a second time does nothing.
 func (c *Cluster) Stop() error {
+	c.stopOnce.Do(func() { c.stopErr = c.stop() })
+	return c.stopErr
+}
+
+func (c *Cluster) stop() error {
 	var refs []process.Ref
 	for _, n := range c.nodes {
 		if n.Process != nil {

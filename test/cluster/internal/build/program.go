@@ -20,6 +20,10 @@ import (
 const (
 	clusterModule = "github.com/dramigrate/dramigrate/test/cluster"
 	programName   = "cluster"
+	// stagingFolder is where the program is built, temporaryPrefix begins the name
+	// of a folder that is being filled.
+	stagingFolder   = "staging"
+	temporaryPrefix = "build-"
 	// keptPrograms is how many past builds of the program stay in the cache.
 	keptPrograms = 4
 )
@@ -27,7 +31,7 @@ const (
 // Program compiles the test cluster's own program into the cache and returns
 // its path. A change of its source gives another path, so that a running
 // cluster keeps the program that it was started with.
-func (b Builder) Program(ctx context.Context) (_ string, err error) {
+func (b Builder) Program(ctx context.Context) (string, error) {
 	dir, err := ModuleDir(ctx)
 	if err != nil {
 		return "", err
@@ -38,12 +42,8 @@ func (b Builder) Program(ctx context.Context) (_ string, err error) {
 		return "", err
 	}
 	defer func() { _ = lock.Release() }()
-	tmp, err := os.MkdirTemp(root, "build-")
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
-	out := filepath.Join(tmp, programName)
+	// Always the same file: the go command then links only what has changed.
+	out := filepath.Join(root, stagingFolder, programName)
 	start := time.Now()
 	// The workspace's module versions are used, as by `go run ./test/cluster`, so
 	// that both share the build cache; outside a workspace the module's own.
@@ -59,7 +59,7 @@ func (b Builder) Program(ctx context.Context) (_ string, err error) {
 	}
 	final := filepath.Join(root, sum[:16])
 	if _, err := os.Stat(filepath.Join(final, programName)); err != nil {
-		if err := os.Rename(tmp, final); err != nil {
+		if err := publish(out, final); err != nil {
 			return "", err
 		}
 	}
@@ -84,6 +84,30 @@ func ModuleDir(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("find the source of %s: %w", clusterModule, err)
 	}
 	return dir, nil
+}
+
+// publish copies a program into a folder that comes to be in one step. It is a
+// copy, as the go command may write into the file that it built before.
+func publish(program, final string) (err error) {
+	tmp, err := os.MkdirTemp(filepath.Dir(final), temporaryPrefix)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	in, err := os.Open(program)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	out, err := os.OpenFile(filepath.Join(tmp, programName), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err := errors.Join(err, out.Close(), os.Chmod(tmp, 0o755)); err != nil {
+		return err
+	}
+	return os.Rename(tmp, final)
 }
 
 func fileSum(path string) (string, error) {
@@ -111,7 +135,14 @@ func prunePrograms(root string) error {
 	}
 	var all []built
 	for _, e := range entries {
-		if !e.IsDir() || strings.HasPrefix(e.Name(), "build-") {
+		if !e.IsDir() || e.Name() == stagingFolder {
+			continue
+		}
+		if strings.HasPrefix(e.Name(), temporaryPrefix) {
+			// Left by a process that was killed: the lock is held.
+			if err := os.RemoveAll(filepath.Join(root, e.Name())); err != nil {
+				return err
+			}
 			continue
 		}
 		info, err := e.Info()
