@@ -1,0 +1,158 @@
+package checks
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+)
+
+// brief is what the cases compare: the findings of one check.
+func brief(findings []Finding, code string) []string {
+	var out []string
+	for _, f := range findings {
+		if f.Code == code {
+			out = append(out, string(f.Severity)+" "+f.Object)
+		}
+	}
+	return out
+}
+
+// A cluster in order has no finding, whatever is done next: a check that always
+// fires is as useless as one that never does.
+func TestNoFindingsInOrder(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		operation string
+		state     *state
+	}{
+		{Prepare, untouched()},
+		{Prepare, prepared()},
+		{Migrate, prepared()},
+		{Migrate, migrated()}, // nothing to do
+		{Rollback, migrated()},
+		{Rollback, rolledBack()}, // nothing to do
+		{Unprepare, rolledBack()},
+	} {
+		if got := Run(tt.state.of(tt.operation)); len(got) > 0 {
+			t.Errorf("%s: %+v, want no finding", tt.operation, got)
+		}
+	}
+}
+
+func TestCatalogue(t *testing.T) {
+	t.Parallel()
+	var codes []string
+	for _, c := range All() {
+		codes = append(codes, c.Code)
+		if !regexp.MustCompile(`^DRM\d{3}$`).MatchString(c.Code) || c.Title == "" || c.Run == nil {
+			t.Errorf("check %q, title %q: a check has a code, a title and a function", c.Code, c.Title)
+		}
+		for _, op := range c.Operations {
+			if !slices.Contains([]string{Prepare, Migrate, Rollback, Unprepare}, op) {
+				t.Errorf("%s: unknown operation %q", c.Code, op)
+			}
+		}
+		if len(c.Operations) == 0 {
+			t.Errorf("%s: applies to nothing", c.Code)
+		}
+	}
+	if !slices.IsSorted(codes) || len(slices.Compact(slices.Clone(codes))) != len(codes) {
+		t.Errorf("codes %v, want them sorted and each once", codes)
+	}
+}
+
+// What could not be read must never pass: every check that needs a part is named as
+// not run, and reports nothing itself.
+func TestUnreadParts(t *testing.T) {
+	t.Parallel()
+	for _, c := range All() {
+		for _, op := range c.Operations {
+			for _, part := range c.Needs {
+				s := prepared()
+				s.Unknown = []cluster.Unknown{{Part: part, Reason: "no such right"}}
+				findings := Run(s.of(op))
+				if !Stops(findings) {
+					t.Errorf("%s, %s: unread %s does not stop apply", c.Code, op, part)
+				}
+				i := slices.IndexFunc(findings, func(f Finding) bool { return f.Code == "DRM011" && f.Object == part })
+				if i < 0 || findings[i].Severity != Unknown || !strings.Contains(findings[i].Message, c.Code) || !strings.Contains(findings[i].Message, "no such right") {
+					t.Errorf("%s, %s: unread %s: findings %+v, want DRM011 that names the check and the server's answer", c.Code, op, part, findings)
+				}
+				if own := brief(findings, c.Code); len(own) > 0 {
+					t.Errorf("%s, %s: unread %s: it reports %v all the same", c.Code, op, part, own)
+				}
+			}
+		}
+	}
+}
+
+func TestDRM011(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, operation, part string
+		want                  []string
+	}{
+		{"which cluster it is", Migrate, cluster.PartIdentity, []string{"unknown namespaces"}},
+		{"a part that this operation does not need", Prepare, cluster.PartBudgets, nil},
+		{"a part that it needs", Migrate, cluster.PartBudgets, []string{"unknown poddisruptionbudgets"}},
+	} {
+		s := prepared()
+		s.Unknown = []cluster.Unknown{{Part: tt.part, Reason: "no"}}
+		if diff := cmp.Diff(tt.want, brief(Run(s.of(tt.operation)), "DRM011")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestBeforeMapping(t *testing.T) {
+	t.Parallel()
+	s := prepared()
+	s.node("n1").Status.Conditions = nil // DRM021 is of no concern here
+	p := s.addPod("both", "m1", 1)
+	p.Claims = []string{"channel"}
+	s.Unknown = []cluster.Unknown{{Part: cluster.PartBudgets, Reason: "no"}}
+	got := BeforeMapping(s.of(Migrate))
+	if len(got) != 1 || got[0].Code != "DRM006" || got[0].Severity != Blocker {
+		t.Errorf("findings %+v, want DRM006 alone", got)
+	}
+	s.Unknown = append(s.Unknown, cluster.Unknown{Part: cluster.PartPods, Reason: "no"})
+	got = BeforeMapping(s.of(Migrate))
+	if len(got) != 1 || got[0].Code != "DRM011" || !strings.Contains(got[0].Message, "DRM006") || strings.Contains(got[0].Message, "DRM018") {
+		t.Errorf("findings %+v, want DRM011 that names the checks of the mapping alone", got)
+	}
+}
+
+func TestRunSorts(t *testing.T) {
+	t.Parallel()
+	s := prepared()
+	s.budget("b", "train", 0)                            // DRM018, a warning
+	s.node("n2").Status.NodeInfo.KubeletVersion = "none" // DRM002, unknown
+	s.node("n1").Status.NodeInfo.KubeletVersion = "v1.35.9"
+	delete(s.node("n1").Labels, "nvidia.com/gpu.count") // DRM008, an info
+	s.pod("train").Owner = cluster.Owner{}              // DRM019, a blocker
+	var got []string
+	for _, f := range Run(s.of(Migrate)) {
+		got = append(got, string(f.Severity)+" "+f.Code)
+	}
+	want := []string{"blocker DRM002", "blocker DRM019", "unknown DRM002", "warning DRM018", "info DRM008"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+func TestStops(t *testing.T) {
+	t.Parallel()
+	for severity, want := range map[Severity]bool{Blocker: true, Unknown: true, Warning: false, Info: false} {
+		if got := Stops([]Finding{{Severity: Info}, {Severity: severity}}); got != want {
+			t.Errorf("Stops with %s = %t, want %t", severity, got, want)
+		}
+	}
+	if Stops(nil) {
+		t.Error("Stops without a finding")
+	}
+}

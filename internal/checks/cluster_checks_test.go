@@ -1,0 +1,159 @@
+package checks
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func serverVersion(server, emulated string) func(*state) {
+	return func(s *state) { s.Identity.ServerVersion, s.Identity.EmulationVersion = server, emulated }
+}
+
+func TestDRM001(t *testing.T) {
+	t.Parallel()
+	try(t, "DRM001", []given{
+		{"the floor itself", Migrate, prepared, serverVersion("v1.36.0", ""), nil, ""},
+		{"a vendor's build of it", Migrate, prepared, serverVersion("v1.36.3-gke.1234", ""), nil, ""},
+		{"below it", Migrate, prepared, serverVersion("v1.35.9", ""), []string{"blocker server"}, "v1.35.9"},
+		{"below it, before prepare", Prepare, untouched, serverVersion("v1.35.9", ""), []string{"blocker server"}, "v1.35.9"},
+		{"a way back is open on any version", Rollback, migrated, serverVersion("v1.35.9", ""), nil, ""},
+		{"emulates an older one", Migrate, prepared, serverVersion("v1.37.2", "1.35"), []string{"blocker server"}, "emulates Kubernetes 1.35"},
+		{"emulates one that will do", Migrate, prepared, serverVersion("v1.37.2", "1.36"), nil, ""},
+		{"says nothing", Migrate, prepared, serverVersion("", ""), []string{"unknown server"}, "cannot be read"},
+	})
+}
+
+func kubelet(version string, nodes ...string) func(*state) {
+	return func(s *state) {
+		for _, n := range nodes {
+			s.node(n).Status.NodeInfo.KubeletVersion = version
+		}
+	}
+}
+
+func TestDRM002(t *testing.T) {
+	t.Parallel()
+	try(t, "DRM002", []given{
+		{"the floor itself", Migrate, prepared, kubelet("v1.36.0-eks-1a2b", "n1", "n2"), nil, ""},
+		{"1.35 counts as below", Migrate, prepared, kubelet("v1.35.4", "n1"), []string{"blocker node/n1"}, "node n1: kubelet v1.35.4"},
+		{"two nodes of one version are one finding", Migrate, prepared, kubelet("v1.34.4", "n1", "n2"), []string{"blocker pool/gpu"}, "nodes n1, n2: kubelet v1.34.4"},
+		{"another pool's kubelet", Migrate, prepared, kubelet("v1.35.4", "m1"), nil, ""},
+		{"a node that does not say", Migrate, prepared, kubelet("", "n2"), []string{"unknown node/n2"}, "cannot be read"},
+		{"a node that has moved already", Migrate, migrated, kubelet("v1.35.4", "n1"), nil, ""},
+	})
+}
+
+func TestDRM003(t *testing.T) {
+	t.Parallel()
+	helm := func(name string) func(*state) {
+		return func(s *state) {
+			s.daemonSet(name).Annotations = map[string]string{"meta.helm.sh/release-name": "nvdp", "meta.helm.sh/release-namespace": "gpu"}
+		}
+	}
+	try(t, "DRM003", []given{
+		{"a Helm release, before prepare", Prepare, untouched, helm("plugin"), []string{"blocker daemonset/kube-system/plugin"}, "Helm release gpu/nvdp"},
+		{"a Helm release that heeds the label", Migrate, prepared, helm("plugin"), []string{"blocker daemonset/kube-system/plugin"}, "Helm release gpu/nvdp"},
+		{"kubectl", Prepare, untouched, func(s *state) {
+			s.daemonSet("plugin").Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: ""}
+		}, nil, ""},
+		{"an owned plugin of other nodes", Migrate, prepared, func(s *state) {
+			ds := s.addDaemonSet("second", map[string]string{"k8s-app": "nvidia-gpu-device-plugin"}, "/var/lib/kubelet/device-plugins",
+				corev1.NodeSelectorRequirement{Key: "karpenter.sh/nodepool", Operator: corev1.NodeSelectorOpIn, Values: []string{"other"}})
+			ds.Labels = map[string]string{"addonmanager.kubernetes.io/mode": "Reconcile"}
+			s.runDaemon("second", "m1")
+		}, nil, ""},
+		{"an owned plugin of the pool's nodes", Migrate, prepared, func(s *state) {
+			ds := s.addDaemonSet("second", map[string]string{"k8s-app": "nvidia-gpu-device-plugin"}, "/var/lib/kubelet/device-plugins",
+				corev1.NodeSelectorRequirement{Key: "karpenter.sh/nodepool", Operator: corev1.NodeSelectorOpIn, Values: []string{"gpu"}})
+			ds.Labels = map[string]string{"addonmanager.kubernetes.io/mode": "Reconcile"}
+		}, []string{"blocker daemonset/kube-system/second"}, "addon manager in mode Reconcile"},
+		{"an owned driver that its owner has placed", Migrate, prepared, helm("driver"), nil, ""},
+		{"an owned driver that runs anywhere", Prepare, prepared, func(s *state) {
+			helm("driver")(s)
+			s.daemonSet("driver").Spec.Template.Spec.Affinity = nil
+		}, []string{"blocker daemonset/kube-system/driver"}, "Helm release gpu/nvdp"},
+		{"the way back", Rollback, migrated, helm("plugin"), nil, ""},
+	})
+}
+
+func TestDRM004(t *testing.T) {
+	t.Parallel()
+	without := func(nodes ...string) func(*state) {
+		return func(s *state) {
+			for _, n := range nodes {
+				s.stop("plugin", n)
+			}
+		}
+	}
+	try(t, "DRM004", []given{
+		{"no DaemonSet at all", Prepare, untouched, func(s *state) { s.DaemonSets = nil; without("m1", "n1", "n2")(s) },
+			[]string{"blocker nodes"}, "nodes m1, n1, n2: advertises nvidia.com/gpu"},
+		{"one node advertises by itself", Migrate, prepared, without("n2"), []string{"blocker node/n2"}, "no pod of a device plugin's DaemonSet"},
+		{"a node of another pool does", Migrate, prepared, without("m1"), nil, ""},
+		{"a node that advertises nothing", Migrate, prepared, func(s *state) {
+			without("n2")(s)
+			s.node("n2").Status.Allocatable = corev1.ResourceList{}
+		}, nil, ""},
+	})
+}
+
+func TestDRM005(t *testing.T) {
+	t.Parallel()
+	two := func(s *state) {
+		s.Classes = []resourcev1.DeviceClass{class("gpu.nvidia.com"), class("mine")}
+		s.Classes[1].CreationTimestamp = metav1.Unix(9, 0)
+	}
+	try(t, "DRM005", []given{
+		{"two", Migrate, prepared, two, []string{"blocker deviceclass/gpu.nvidia.com"}, "as deviceclass/mine does, which is the one in force"},
+		{"two, before prepare", Prepare, untouched, two, []string{"blocker deviceclass/gpu.nvidia.com"}, ""},
+		{"two, one to be deleted", Unprepare, rolledBack, two, []string{"blocker deviceclass/gpu.nvidia.com"}, ""},
+		{"two, on the way back of a pool", Rollback, migrated, two, nil, ""},
+		{"one", Migrate, prepared, func(s *state) {
+			s.Classes = []resourcev1.DeviceClass{class("mine", `device.driver == "gpu.nvidia.com"`)}
+		}, nil, ""},
+	})
+}
+
+func TestDRM006(t *testing.T) {
+	t.Parallel()
+	both := func(s *state) { s.addPod("both", "m1", 1).Claims = []string{"channel"} }
+	live := func(s *state) { s.Classes = migrated().Classes }
+	try(t, "DRM006", []given{
+		{"the mapping would break it", Migrate, prepared, both, []string{"blocker pod/team/both"}, "once a DeviceClass maps that name"},
+		{"its claim is not even made yet", Migrate, prepared, func(s *state) { s.addPod("both", "", 1).Claims = []string{""} },
+			[]string{"blocker pod/team/both"}, ""},
+		{"told in time", Prepare, untouched, both, []string{"warning pod/team/both"}, ""},
+		{"the harm is done already", Migrate, prepared, func(s *state) { both(s); live(s) },
+			[]string{"warning pod/team/both"}, "deviceclass/gpu.nvidia.com maps already"},
+		{"it has its GPU through DRA", Migrate, prepared, func(s *state) {
+			both(s)
+			live(s)
+			s.bridge("both", gpu, "m1", "gpu-0")
+		}, nil, ""},
+		{"a claim alone", Migrate, prepared, func(s *state) { s.addPod("claim", "m1", 0).Claims = []string{"channel"} }, nil, ""},
+		{"the resource alone", Migrate, prepared, func(s *state) { s.addPod("legacy", "m1", 1) }, nil, ""},
+		{"finished", Migrate, prepared, func(s *state) { both(s); s.pod("both").Phase = corev1.PodSucceeded }, nil, ""},
+	})
+}
+
+func TestDRM024(t *testing.T) {
+	t.Parallel()
+	try(t, "DRM024", []given{
+		{"a pool has moved", Unprepare, migrated, nil, []string{"blocker node/n1", "blocker nodes"}, ""},
+		{"a label without an annotation", Unprepare, rolledBack, func(s *state) { s.node("m1").Labels["dramigrate.dev/allocation"] = "switching" },
+			[]string{"blocker node/m1"}, "carries label dramigrate.dev/allocation=switching"},
+		{"an annotation that cannot be read", Unprepare, rolledBack, func(s *state) { s.node("m1").Annotations["dramigrate.dev/state"] = "?" },
+			[]string{"blocker node/m1"}, "carries annotation dramigrate.dev/state"},
+		{"a claim is held though nothing says that the node moved", Unprepare, rolledBack, func(s *state) {
+			s.addPod("explicit", "m1", 0)
+			s.claim("own", driver, "m1", "gpu-0", "explicit")
+		}, []string{"blocker node/m1"}, "claim team/own holds 1 devices"},
+		{"another driver's claim", Unprepare, rolledBack, func(s *state) {
+			s.addPod("explicit", "m1", 0)
+			s.claim("own", "net.example", "m1", "nic-0", "explicit")
+		}, nil, ""},
+	})
+}

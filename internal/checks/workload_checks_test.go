@@ -1,0 +1,142 @@
+package checks
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+)
+
+func TestDRM007(t *testing.T) {
+	t.Parallel()
+	asks := func(s *state, exprs ...corev1.NodeSelectorRequirement) {
+		ds := s.addDaemonSet("burn", map[string]string{"app": "burn"}, "", exprs...)
+		ds.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{
+			Limits: corev1.ResourceList{gpu: resource.MustParse("1")},
+		}}}
+	}
+	pool := func(value string) corev1.NodeSelectorRequirement {
+		return corev1.NodeSelectorRequirement{Key: "karpenter.sh/nodepool", Operator: corev1.NodeSelectorOpIn, Values: []string{value}}
+	}
+	burn := []string{"blocker daemonset/kube-system/burn"}
+	try(t, "DRM007", []given{
+		{"a DaemonSet whose pod has a GPU", Migrate, prepared, func(s *state) {
+			s.addDaemonSet("burn", nil, "")
+			s.runDaemon("burn", "n1").Requests = []cluster.Request{{Container: "main", Resource: gpu, Count: 1}}
+		}, burn, "use devices on node n1"},
+		{"a DaemonSet whose pod is yet to come", Migrate, prepared, func(s *state) { asks(s) }, burn, "use devices on nodes n1, n2"},
+		{"a DaemonSet of another pool", Migrate, prepared, func(s *state) { asks(s, pool("other")) }, nil, ""},
+		{"a DaemonSet of the pool", Migrate, prepared, func(s *state) { asks(s, pool("gpu")) }, burn, ""},
+		{"a DaemonSet without GPUs", Migrate, prepared, func(s *state) {
+			s.addDaemonSet("logs", nil, "")
+			s.runDaemon("logs", "n1")
+		}, nil, ""},
+		{"a static pod", Migrate, prepared, func(s *state) { s.addPod("static", "n1", 1).Static = true }, []string{"blocker pod/team/static"}, "a static pod of node n1"},
+		{"a static pod without GPUs", Migrate, prepared, func(s *state) { s.addPod("static", "n1", 0).Static = true }, nil, ""},
+		{"a finished static pod", Migrate, prepared, func(s *state) {
+			p := s.addPod("static", "n1", 1)
+			p.Static, p.Phase = true, corev1.PodFailed
+		}, nil, ""},
+		{"a DaemonSet's pod with a claim, on the way back", Rollback, migrated, func(s *state) {
+			s.addDaemonSet("domain", nil, "")
+			s.runDaemon("domain", "n2")
+			s.claim("daemon", "compute-domain.nvidia.com", "n2", "daemon-0", "domain-n2")
+		}, []string{"blocker daemonset/kube-system/domain"}, "node n2"},
+		{"a DaemonSet's pod with a claim of another driver", Rollback, migrated, func(s *state) {
+			s.addDaemonSet("net", nil, "")
+			s.runDaemon("net", "n2")
+			s.claim("nic", "net.example", "n2", "nic-0", "net-n2")
+		}, nil, ""},
+	})
+}
+
+func TestDRM016(t *testing.T) {
+	t.Parallel()
+	explicit := func(s *state) {
+		s.addPod("explicit", "n2", 0).Claims = []string{"own"}
+		s.claim("own", driver, "n2", "gpu-1", "explicit")
+	}
+	try(t, "DRM016", []given{
+		{"a claim of its own", Rollback, migrated, explicit, []string{"blocker pod/team/explicit"}, "holds 1 devices by its claim own on node n2"},
+		{"a class by its implicit name", Rollback, migrated, func(s *state) {
+			p := s.addPod("implicit", "n2", 0)
+			name := corev1.ResourceName("deviceclass.resource.kubernetes.io/gpu.nvidia.com")
+			p.Requests = []cluster.Request{{Container: "main", Resource: name, Count: 1}}
+			s.bridge("implicit", string(name), "n2", "gpu-1")
+		}, []string{"blocker pod/team/implicit"}, "by asking for deviceclass.resource.kubernetes.io/gpu.nvidia.com"},
+		{"the plain name by a generated claim", Rollback, migrated, nil, nil, ""},
+		{"a claim of another driver", Rollback, migrated, func(s *state) {
+			s.addPod("net", "n2", 0).Claims = []string{"nic"}
+			s.claim("nic", "net.example", "n2", "nic-0", "net")
+		}, nil, ""},
+		{"finished", Rollback, migrated, func(s *state) { explicit(s); s.pod("explicit").Phase = corev1.PodSucceeded }, nil, ""},
+		{"on another pool", Rollback, migrated, func(s *state) {
+			s.addPod("explicit", "m1", 0).Claims = []string{"own"}
+			s.claim("own", driver, "m1", "gpu-1", "explicit")
+		}, nil, ""},
+	})
+}
+
+func TestDRM018AndDRM023(t *testing.T) {
+	t.Parallel()
+	train := []string{"warning pod/team/train"}
+	idle := func(s *state) { s.addPod("web", "n1", 0); s.budget("web", "web", 0) }
+	try(t, "DRM018", []given{
+		{"a budget that allows nothing now", Migrate, prepared, func(s *state) { s.budget("b", "train", 0) }, train, "budget team/b allows no disruption now (1 of 1 pods healthy, 1 wanted)"},
+		{"a budget that allows one", Migrate, prepared, func(s *state) { s.budget("b", "train", 1) }, nil, ""},
+		{"another workload's budget", Migrate, prepared, func(s *state) { s.budget("b", "serve", 0) }, nil, ""},
+		{"on the way back", Rollback, migrated, func(s *state) { s.budget("b", "train", 0) }, train, ""},
+		{"a pod without devices is not evicted", Migrate, prepared, idle, nil, ""},
+		{"unless all are", Migrate, prepared, func(s *state) { idle(s); s.in.Drain = "all" }, []string{"warning pod/team/web"}, ""},
+	})
+	try(t, "DRM023", []given{
+		{"two budgets", Migrate, prepared, func(s *state) { s.budget("a", "train", 1); s.budget("b", "train", 1) },
+			[]string{"blocker pod/team/train"}, "covered by budgets team/a, team/b"},
+		{"two budgets, a pod that has not started", Migrate, prepared, func(s *state) {
+			s.budget("a", "train", 1)
+			s.budget("b", "train", 1)
+			s.pod("train").Phase = corev1.PodPending
+		}, nil, ""},
+		{"one budget", Migrate, prepared, func(s *state) { s.budget("a", "train", 1) }, nil, ""},
+	})
+}
+
+func TestDRM019(t *testing.T) {
+	t.Parallel()
+	bare := func(s *state) { s.pod("train").Owner = cluster.Owner{} }
+	local := func(s *state) { s.pod("train").LocalStorage = true }
+	train := []string{"blocker pod/team/train"}
+	try(t, "DRM019", []given{
+		{"nothing makes it again", Migrate, prepared, bare, train, "has no controller"},
+		{"nothing makes it again, and that is wanted", Migrate, prepared, func(s *state) { bare(s); s.in.EvictUnmanaged = true }, nil, ""},
+		{"local data", Migrate, prepared, local, train, "emptyDir"},
+		{"local data that may go", Migrate, prepared, func(s *state) { local(s); s.in.DeleteEmptyDir = true }, nil, ""},
+		{"both", Migrate, prepared, func(s *state) { bare(s); local(s) }, []string{train[0], train[0]}, ""},
+		{"on the way back", Rollback, migrated, local, train, ""},
+		{"the plugin's own pod stays", Migrate, prepared, func(s *state) { s.pod("plugin-n1").LocalStorage = true }, nil, ""},
+		{"a pod without devices stays", Migrate, prepared, func(s *state) { s.addPod("web", "n1", 0).LocalStorage = true }, nil, ""},
+		{"unless all go", Migrate, prepared, func(s *state) { s.addPod("web", "n1", 0).LocalStorage = true; s.in.Drain = "all" },
+			[]string{"blocker pod/team/web"}, ""},
+		{"a finished pod", Migrate, prepared, func(s *state) {
+			s.addPod("job", "n1", 0).LocalStorage = true
+			s.pod("job").Phase = corev1.PodSucceeded
+			s.in.Drain = "all"
+		}, nil, ""},
+	})
+}
+
+func TestDRM020(t *testing.T) {
+	t.Parallel()
+	try(t, "DRM020", []given{
+		{"as many as a claim holds", Migrate, prepared, func(s *state) { s.pod("train").Requests[0].Count = 32 }, nil, ""},
+		{"one more", Migrate, prepared, func(s *state) { s.pod("train").Requests[0].Count = 33 }, []string{"blocker pod/team/train"}, "asks for 33 of nvidia.com/gpu"},
+		{"one more, in two containers", Migrate, prepared, func(s *state) {
+			s.pod("train").Requests = []cluster.Request{{Container: "a", Resource: gpu, Count: 20}, {Container: "b", Resource: gpu, Count: 13}}
+		}, []string{"blocker pod/team/train"}, ""},
+		{"an init container's are used again", Migrate, prepared, func(s *state) {
+			s.pod("train").Requests = []cluster.Request{{Container: "a", Resource: gpu, Count: 32, Init: true}, {Container: "b", Resource: gpu, Count: 32}}
+		}, nil, ""},
+	})
+}
