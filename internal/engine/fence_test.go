@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,11 +14,23 @@ import (
 
 type fakeHolder struct {
 	ctx context.Context
+	mu  sync.Mutex
 	err error
 }
 
-func (h *fakeHolder) Alive() error             { return h.err }
+func (h *fakeHolder) Alive() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
 func (h *fakeHolder) Context() context.Context { return h.ctx }
+
+func (h *fakeHolder) lose(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.err = err
+}
 
 type tripFunc func(*http.Request) (*http.Response, error)
 
@@ -131,7 +144,7 @@ func TestFenceCancelsInFlight(t *testing.T) {
 				}))
 				go func() {
 					time.Sleep(time.Second)
-					h.err = lost
+					h.lose(lost)
 					cancel()
 				}()
 				req, _ := request(t, http.MethodPatch)

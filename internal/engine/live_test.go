@@ -131,8 +131,7 @@ func TestLiveWakes(t *testing.T) {
 		client := newServer(t, fleet()...)
 		l := live(t, client, "gpu-7", "gpu-8")
 		synctest.Wait()
-		// Claims are only wanted as long as they hold something: each is updated to
-		// hold nothing, and the node that it held a device of hears of it.
+		// A claim that lets go of a device wakes the node that the device is of.
 		for _, c := range []struct {
 			what   string
 			change func() error

@@ -284,9 +284,16 @@ func TestRenewed(t *testing.T) {
 	})
 }
 
-// failRenewals makes updates of Leases fail.
-func failRenewals(client *fake.Clientset, err error) {
-	client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, err })
+// failRenewals makes updates of Leases fail, for as long as down says so. It comes
+// before the first request: a fake takes no reactors while it is used.
+func failRenewals(client *fake.Clientset, down func(since time.Duration) bool) {
+	begin := time.Now()
+	client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if !down(time.Since(begin)) {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewInternalError(errors.New("etcd is away"))
+	})
 }
 
 func TestLostWithoutRenewal(t *testing.T) {
@@ -299,8 +306,8 @@ func TestLostWithoutRenewal(t *testing.T) {
 				lost = e
 			}
 		}
+		failRenewals(client, func(time.Duration) bool { return true })
 		l := mustAcquire(t, o)
-		failRenewals(client, apierrors.NewInternalError(errors.New("etcd is away")))
 		time.Sleep(39 * time.Second)
 		synctest.Wait()
 		if err := l.Alive(); err != nil {
@@ -324,14 +331,8 @@ func TestLostWithoutRenewal(t *testing.T) {
 func TestRecoversBetweenRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newServer(t)
+		failRenewals(client, func(since time.Duration) bool { return since > 10*time.Second && since < 35*time.Second })
 		l := mustAcquire(t, lockOptions(client, "ann@a/1"))
-		begin := time.Now()
-		client.PrependReactor("update", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			if since := time.Since(begin); since > 10*time.Second && since < 35*time.Second {
-				return true, nil, apierrors.NewInternalError(errors.New("etcd is away"))
-			}
-			return false, nil, nil
-		})
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		if err := l.Alive(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,13 +18,28 @@ import (
 
 // fakeView is a Viewer that a test changes by hand.
 type fakeView struct {
+	mu      sync.Mutex
 	err     error
 	changed chan struct{}
 }
 
-func (v *fakeView) View(string) (cluster.NodeView, error) { return cluster.NodeView{}, v.err }
-func (v *fakeView) Changed(string) <-chan struct{}        { return v.changed }
-func (v *fakeView) change() {
+func (v *fakeView) View(string) (cluster.NodeView, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return cluster.NodeView{}, v.err
+}
+
+func (v *fakeView) Changed(string) <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.changed
+}
+
+// change lets the view give err from now on, and wakes whoever waits.
+func (v *fakeView) change(err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.err = err
 	close(v.changed)
 	v.changed = make(chan struct{})
 }
@@ -36,15 +52,13 @@ func waitOptions(sink event.Sink) WaitOptions {
 
 func TestWaitEndsAtTheChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, gone := newFakeView(), false
+		v, begin := newFakeView(), time.Now()
 		go func() {
 			time.Sleep(500 * time.Millisecond)
-			gone = true
-			v.change()
+			v.change(nil)
 		}()
-		begin := time.Now()
 		err := Wait(t.Context(), v, waitOptions(nil), func(cluster.NodeView) string {
-			if gone {
+			if time.Since(begin) == 500*time.Millisecond {
 				return ""
 			}
 			return "it is there"
@@ -123,8 +137,7 @@ func TestWaitUnseen(t *testing.T) {
 		v.err = &UnseenError{Reason: "cannot watch pods of node gpu-7: forbidden"}
 		go func() {
 			time.Sleep(10 * time.Second)
-			v.err = nil
-			v.change()
+			v.change(nil)
 		}()
 		begin := time.Now()
 		var told event.Waiting
