@@ -161,9 +161,13 @@ func prepareError(b *gpuBench) {
 	if phase := b.pod("stuck").Status.Phase; phase != corev1.PodPending {
 		b.Errorf("the pod is %s", phase)
 	}
-	b.must(b.cluster.SetDriverFault(gpuNode, cluster.FaultNone))
-	b.waitRunning("stuck")
+	// A new pod, as the kubelet tries the old one again only after a minute.
 	b.deletePod("stuck")
+	b.must(b.cluster.SetDriverFault(gpuNode, cluster.FaultNone))
+	if printed, allocated := b.runLegacyPod("cured"), b.allocated("cured"); printed != allocated {
+		b.Errorf("the pod saw %s and its claim has %s", printed, allocated)
+	}
+	b.deletePod("cured")
 }
 
 func missingDevice(b *gpuBench) {
