@@ -51,10 +51,10 @@ func Main(args []string, streams Streams, build Build) int {
 	factory := newKubeFactory("dramigrate/"+build.Version, streams.Err)
 	root := newRoot(&app{Streams: streams, Factory: factory, build: build, newRunner: newEngine}, args[0])
 	factory.addFlags(root.PersistentFlags())
-	return run(ctx, root, args[1:], streams)
+	return runRoot(ctx, root, args[1:], streams)
 }
 
-func run(ctx context.Context, root *cobra.Command, args []string, streams Streams) int {
+func runRoot(ctx context.Context, root *cobra.Command, args []string, streams Streams) int {
 	root.SetArgs(args)
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)

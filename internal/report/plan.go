@@ -289,8 +289,12 @@ func (d *page) change(c plan.Change, whole bool) {
 	if c.Object.Note != "" {
 		text += " (" + c.Object.Note + ")"
 	}
+	ops := operations(c.Patch, whole)
+	if c.Patch != "" && len(ops) == 0 {
+		text += ": the tool's record alone"
+	}
 	d.para("      does   ", text, d.theme.title)
-	for _, op := range operations(c.Patch, whole) {
+	for _, op := range ops {
 		d.para("               ", op, plain)
 	}
 	for l := range strings.Lines(c.Body) {
