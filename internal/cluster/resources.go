@@ -19,10 +19,3 @@ func IsExtended(name corev1.ResourceName) bool {
 		!strings.Contains(n, corev1.ResourceDefaultNamespacePrefix) &&
 		!strings.HasPrefix(n, corev1.DefaultResourceRequestsPrefix)
 }
-
-// Domain is the part of an extended resource's name before the slash: the vendor
-// whose plugin serves it.
-func Domain(resource string) string {
-	d, _, _ := strings.Cut(resource, "/")
-	return d
-}
