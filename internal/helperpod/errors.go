@@ -113,33 +113,30 @@ func (j *job) ctxError(ctx context.Context, kind Kind, detail string, err error)
 	if ctx.Err() == nil {
 		return j.failed(kind, detail, err)
 	}
-	return j.fromWait(view{}, &stoppedError{reason: fmt.Sprintf("%s: %v", detail, err), cause: context.Cause(ctx)}).as(kind)
+	return j.stopped(kind, &stoppedError{reason: fmt.Sprintf("%s: %v", detail, err), cause: context.Cause(ctx)})
 }
 
-// as sets the kind of an error that is not about an interrupt.
-func (e *Error) as(kind Kind) *Error {
-	if e.Kind != Interrupted {
-		e.Kind = kind
-	}
-	return e
-}
-
-// fromWait makes an Error of what ended a wait. A deadline becomes the kind of what
-// the pod was stuck at.
+// fromWait makes an Error of what ended a wait for the pod. A deadline becomes the
+// kind of what the pod was stuck at.
 func (j *job) fromWait(v view, err error) *Error {
 	var known *Error
 	if errors.As(err, &known) {
 		return known
 	}
-	var stopped *stoppedError
-	if !errors.As(err, &stopped) {
-		return j.failed(Failed, "the wait failed", err)
-	}
-	if !errors.Is(stopped.cause, errDeadline) {
-		e := j.failed(Interrupted, "interrupted: "+stopped.reason, nil)
-		e.Err = stopped.cause
-		return e
-	}
 	kind, _ := stage(v)
-	return j.failed(kind, fmt.Sprintf("not within %s: %s", j.wait.timeout(), stopped.reason), nil)
+	return j.stopped(kind, err)
+}
+
+// stopped makes an Error of the given kind of a wait that its context ended, unless
+// it was the caller's context.
+func (j *job) stopped(kind Kind, err error) *Error {
+	var stopped *stoppedError
+	switch {
+	case !errors.As(err, &stopped):
+		return j.failed(kind, "the wait failed", err)
+	case errors.Is(stopped.cause, errDeadline):
+		return j.failed(kind, fmt.Sprintf("not within %s: %s", j.wait.timeout(), stopped.reason), nil)
+	default:
+		return j.failed(Interrupted, "interrupted: "+stopped.reason, stopped.cause)
+	}
 }

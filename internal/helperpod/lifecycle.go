@@ -20,8 +20,9 @@ import (
 // of pods is far below it.
 const logLimit = 4 << 20
 
-// await judges cond at each change until it says "" or fails.
-func (r *Runner) await(ctx context.Context, j *job, s *sighting, cond func() (reason string, err error)) error {
+// await judges cond at each change until it says "" or fails. Reasons are reported
+// as they change.
+func (r *Runner) await(ctx context.Context, report func(string), s *sighting, cond func() (reason string, err error)) error {
 	last := ""
 	for {
 		change := s.next()
@@ -30,7 +31,7 @@ func (r *Runner) await(ctx context.Context, j *job, s *sighting, cond func() (re
 			return err
 		}
 		if reason != last {
-			j.wait.report(reason)
+			report(reason)
 			last = reason
 		}
 		select {
@@ -131,7 +132,7 @@ func (r *Runner) remove(ctx context.Context, j *job, s *sighting, uid types.UID)
 	case err != nil:
 		return j.failed(Leftover, "the pod could not be deleted", err)
 	}
-	err = r.await(ctx, j, s, func() (string, error) { return r.left(ctx, j, s.of(uid)) })
+	err = r.await(ctx, j.wait.report, s, func() (string, error) { return r.left(ctx, j, s.of(uid)) })
 	if err != nil {
 		return j.failed(Leftover, "deleted, and not gone in time", err)
 	}

@@ -90,8 +90,13 @@ func (r *Runner) run(ctx context.Context, j *job, finish func(context.Context, v
 	s := r.watch(context.WithoutCancel(ctx), j)
 	defer s.stop()
 
-	if err := r.await(work, j, s, s.unsynced); err != nil {
-		return j.fromWait(view{}, err).as(Refused)
+	// Only a list that fails is worth telling: one that is answered takes no time.
+	if err := r.await(work, func(reason string) {
+		if s.trouble() != "" {
+			j.wait.report(reason)
+		}
+	}, s, s.unsynced); err != nil {
+		return j.stopped(Refused, err)
 	}
 	uid, err := r.create(work, j, s)
 	if uid != "" {
@@ -100,7 +105,7 @@ func (r *Runner) run(ctx context.Context, j *job, finish func(context.Context, v
 	if err != nil {
 		return err
 	}
-	err = r.await(work, j, s, func() (string, error) { return j.until(s.of(uid)) })
+	err = r.await(work, j.wait.report, s, func() (string, error) { return j.until(s.of(uid)) })
 	if err == nil {
 		var log string
 		if log, err = r.log(work, j); err == nil {

@@ -248,6 +248,13 @@ func (s *sighting) unsynced() (string, error) {
 	return "", nil
 }
 
+// trouble says which watch does not work; "" if all of them do.
+func (s *sighting) trouble() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.troubleLocked()
+}
+
 func (s *sighting) troubleLocked() string {
 	for _, f := range s.feeds {
 		if f.trouble != nil && !f.optional {

@@ -69,6 +69,9 @@ func (r *Runner) pod(p Purpose, node string, tolerations []corev1.Toleration, w 
 			TerminationGracePeriodSeconds: ptr.To[int64](stopSeconds),
 			AutomountServiceAccountToken:  ptr.To(false),
 			EnableServiceLinks:            ptr.To(false),
+			// The pods look up no name. A kubelet without cluster DNS warns of every
+			// pod that asks for it, over what the pod may really be stuck at.
+			DNSPolicy: corev1.DNSDefault,
 			SecurityContext: &corev1.PodSecurityContext{
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},

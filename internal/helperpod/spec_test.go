@@ -86,6 +86,7 @@ spec:
     - mountPath: /var/lib/kubelet/pod-resources
       name: pod-resources
       readOnly: true
+  dnsPolicy: Default
   enableServiceLinks: false
   imagePullSecrets:
   - name: registry
@@ -156,6 +157,7 @@ spec:
     securityContext:
       allowPrivilegeEscalation: false
     terminationMessagePolicy: FallbackToLogsOnError
+  dnsPolicy: Default
   enableServiceLinks: false
   imagePullSecrets:
   - name: registry
@@ -224,6 +226,7 @@ spec:
         - ALL
       readOnlyRootFilesystem: true
     terminationMessagePolicy: FallbackToLogsOnError
+  dnsPolicy: Default
   enableServiceLinks: false
   restartPolicy: Never
   securityContext:

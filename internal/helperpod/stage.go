@@ -37,7 +37,7 @@ func orTrouble(v view, what string) string {
 func unscheduled(v view) string {
 	for _, c := range v.pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Message != "" {
-			return "not scheduled: " + c.Message
+			return "not scheduled: " + reasoned("", c.Message)
 		}
 	}
 	if v.warning != (warning{}) {
@@ -53,6 +53,8 @@ func starting(v view) (Kind, string) {
 		switch {
 		case s.State.Running != nil:
 			return Failed, "running"
+		case s.State.Terminated != nil:
+			return Failed, "container ended, pod ending"
 		case w == nil:
 			continue
 		}
@@ -109,7 +111,7 @@ func hopeless(p *corev1.Pod) bool {
 }
 
 func reasoned(reason, message string) string {
-	message = strings.TrimSpace(message)
+	message = strings.TrimSuffix(strings.TrimSpace(message), ".")
 	if reason == "" || message == "" {
 		return reason + message
 	}
