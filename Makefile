@@ -38,7 +38,7 @@ test-fast: check test-unit ## Static checks, unit, golden and script tests
 
 .PHONY: test-slow
 test-slow: build ## What takes real minutes: the kubelet's own 5-minute grace, Kubernetes 1.36.3
-	go -C test/cluster test -tags slow -timeout 60m -count=1 ./e2e -run 'TestSlow'
+	go -C test/cluster test -tags slow -timeout 60m -count=1 -parallel 4 ./e2e -run 'TestSlow'
 
 .PHONY: check
 check: ## gofmt, vet, staticcheck, tidy modules
@@ -53,7 +53,7 @@ test-unit: ## Unit, golden and script tests, with the race detector
 
 .PHONY: test-e2e
 test-e2e: build ## End to end on a real control plane and real kubelets
-	go -C test/cluster test -count=1 -timeout 45m ./cluster ./e2e
+	go -C test/cluster test -count=1 -timeout 60m -parallel 4 ./cluster ./e2e
 
 .PHONY: cluster-up
 cluster-up: ## Start the local cluster and leave it running
