@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -52,13 +51,7 @@ func (s *session) shared(ctx context.Context, steps map[plan.StepID]func(context
 // ensureNamespace makes the tool's namespace. Its pods read a root-owned socket of
 // the kubelet through a hostPath, which only the level "privileged" lets in.
 func (s *session) ensureNamespace(ctx context.Context) error {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: s.deps.Namespace,
-		Labels: map[string]string{
-			ManagedByLabel:                       FieldManager,
-			"pod-security.kubernetes.io/enforce": "privileged",
-		},
-	}}
+	ns := plan.Namespace(s.deps.Namespace)
 	_, err := s.bare.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{FieldManager: FieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("namespace/%s: create: %w", s.deps.Namespace, err)

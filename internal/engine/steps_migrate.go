@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,6 +90,13 @@ func (n *nodeRun) probeBefore(ctx context.Context) error {
 	if len(ids) == 0 {
 		return fmt.Errorf("the kubelet advertises no device of %s: nothing to compare the driver's devices with; look at the plugin's pod on the node",
 			strings.Join(n.plan.Resources, ", "))
+	}
+	view, err := n.live.View(n.ref.Name)
+	if err != nil {
+		return err
+	}
+	if why := sharedByReplicas(view, report.Advertised, n.plan.Resources); why != "" {
+		return errors.New(why)
 	}
 	return n.edit(ctx, plan.StepProbeBefore, func(e *NodeEdit) error {
 		e.State.Advertised = ids
@@ -253,6 +261,19 @@ func advertisedIDs(byResource map[string][]string, resources []string) []string 
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// sharedByReplicas says for which resource the plugin offers one device several
+// times (time-slicing, MPS): its IDs are the device's and a replica number, of which
+// the probe keeps the first part. A claim takes the whole device.
+func sharedByReplicas(v cluster.NodeView, advertised map[string][]string, resources []string) string {
+	for _, r := range resources {
+		if n, _ := v.Allocatable(r); n > int64(len(advertised[r])) {
+			return fmt.Sprintf("the plugin offers %d of %s on %d devices: devices are shared by replicas, which DRA does not do by this name; switch sharing off in the plugin's configuration first",
+				n, r, len(advertised[r]))
+		}
+	}
+	return ""
 }
 
 func absent(keys []string) map[string]*string {
