@@ -67,7 +67,7 @@ func (i *injector) write(claim types.UID, devices []injection) error {
 			},
 		})
 	}
-	version, err := cdi.MinimumRequiredVersion(spec)
+	version, err := specs.MinimumRequiredVersion(spec)
 	if err != nil {
 		return fmt.Errorf("CDI spec: %w", err)
 	}
