@@ -85,9 +85,10 @@ func seal(p *Plan) (*Plan, error) {
 
 // findDriver names the driver, all that its DaemonSets serve, and where it came from.
 func (b *builder) findDriver() {
-	d := Driver{Name: b.in.Driver, Names: []string{b.in.Driver}, Source: SourceInstalled}
+	d := Driver{Name: b.in.Driver, Names: []string{b.in.Driver}}
 	for _, ds := range b.inv.DriversFor(b.in.Driver) {
 		d.Names = append(d.Names, ds.DriverNames...)
+		d.Source = SourceInstalled
 	}
 	slices.Sort(d.Names)
 	d.Names = slices.Compact(d.Names)

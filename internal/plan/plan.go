@@ -101,8 +101,9 @@ type Driver struct {
 	Names []string `json:"names,omitempty"`
 	// DaemonSets place the driver. Empty until prepare has installed it.
 	DaemonSets []Object `json:"daemonSets,omitempty"`
-	// Source says where it comes from: "installed" or the digest of the manifests.
-	Source string `json:"source"`
+	// Source says where it comes from: SourceInstalled, the digest of the manifests,
+	// or nothing while there is no driver.
+	Source string `json:"source,omitempty"`
 }
 
 // ClassAction is what becomes of the DeviceClass that carries the resource name.

@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"cmp"
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -29,7 +32,7 @@ func (b *builder) restart(ds *appsv1.DaemonSet, why string, whyOn func(*corev1.N
 	return n
 }
 
-// podsOf are the DaemonSet's pods, in the order of the Snapshot.
+// podsOf are the DaemonSet's pods, by node.
 func (b *builder) podsOf(ds *appsv1.DaemonSet) []cluster.Pod {
 	var out []cluster.Pod
 	for i := range b.s.Pods {
@@ -39,6 +42,7 @@ func (b *builder) podsOf(ds *appsv1.DaemonSet) []cluster.Pod {
 			out = append(out, *p)
 		}
 	}
+	slices.SortStableFunc(out, func(a, b cluster.Pod) int { return cmp.Compare(a.Node, b.Node) })
 	return out
 }
 
