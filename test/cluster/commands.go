@@ -69,9 +69,6 @@ func up(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := clearEnded(dir); err != nil {
-		return err
-	}
 	program, err := os.Executable()
 	if err != nil {
 		return err
@@ -92,22 +89,6 @@ func up(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	fmt.Fprintf(stdout, "export KUBECONFIG=%s\n", c.Kubeconfig())
 	return nil
-}
-
-// clearEnded removes what is left of a cluster that has ended by itself, for
-// instance with its machine. One that still runs is an error.
-func clearEnded(dir string) error {
-	s, err := cluster.Load(dir)
-	if errors.Is(err, cluster.ErrNoCluster) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if len(s.Ended()) == len(s.Processes) {
-		return cluster.Down(dir)
-	}
-	return fmt.Errorf("a cluster is already running in %s at %s; `down` ends it", dir, s.URL)
 }
 
 // defaultNodes are two pools as a managed service would label them.

@@ -67,6 +67,9 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err := c.makeDir(); err != nil {
 		return nil, err
 	}
+	if err := c.saveState(); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("cluster %s: %w", c.dir, err), c.Stop())
@@ -98,8 +101,8 @@ func (c *Cluster) makeDir() (err error) {
 	if c.dir, err = filepath.Abs(c.options.Dir); err != nil {
 		return err
 	}
-	if _, err := os.Stat(stateFile(c.dir)); err == nil {
-		return fmt.Errorf("there is a cluster in %s already; end it with: go run ./test/cluster down --dir %s", c.dir, c.dir)
+	if err := clearFolder(c.dir); err != nil {
+		return err
 	}
 	return os.MkdirAll(c.dir, 0o755)
 }
@@ -120,10 +123,9 @@ func (c *Cluster) start(ctx context.Context, cache string, bin build.Binaries) (
 	if err := c.prepareNodes(programs); err != nil {
 		return err
 	}
-	err = c.plane.Start(ctx)
-	// Written even after a failure: should this process be killed before it has
-	// cleaned up, `down` finds what runs.
-	if err := errors.Join(err, c.saveState()); err != nil {
+	// Should this process be killed at any time, `down` finds what runs.
+	c.plane.OnStart = c.saveState
+	if err := c.plane.Start(ctx); err != nil {
 		return err
 	}
 	c.logf("control plane %s ready at %s after %s", c.options.Version, c.plane.URL(), since(begin))
@@ -133,8 +135,7 @@ func (c *Cluster) start(ctx context.Context, cache string, bin build.Binaries) (
 	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
 		return err
 	}
-	err = c.startNodes(programs)
-	if err := errors.Join(err, c.saveState()); err != nil {
+	if err := c.startNodes(programs); err != nil {
 		return err
 	}
 	if err := c.waitReady(ctx); err != nil {
@@ -144,8 +145,8 @@ func (c *Cluster) start(ctx context.Context, cache string, bin build.Binaries) (
 	return nil
 }
 
-// Stop ends everything at once and removes the state folder if it is temporary.
-// Stopping a second time does nothing.
+// Stop ends everything at once and removes the state folder if it is temporary;
+// another keeps its logs. Stopping a second time does nothing.
 func (c *Cluster) Stop() error {
 	c.stopOnce.Do(func() { c.stopErr = c.stop() })
 	return c.stopErr
@@ -173,8 +174,6 @@ func (c *Cluster) stop() error {
 	}
 	if c.isTemp {
 		errs = append(errs, os.RemoveAll(c.dir))
-	} else {
-		errs = append(errs, removeState(c.dir))
 	}
 	return errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,7 +69,7 @@ func (c *Cluster) startNodes(p programs) error {
 		files = append(files, lock.File)
 	}
 	for _, n := range c.nodes {
-		if err := n.Start(c.spawner, files...); err != nil {
+		if err := errors.Join(n.Start(c.spawner, files...), c.saveState()); err != nil {
 			return err
 		}
 	}
@@ -110,7 +111,7 @@ func (c *Cluster) startSimNodes(p programs) error {
 		Name: simnode.Command, Path: p.cluster, Args: []string{simnode.Command, "--config", file},
 		Dir: dir, LogFile: filepath.Join(dir, "sim-nodes.log"),
 	})
-	return err
+	return errors.Join(err, c.saveState())
 }
 
 // GPUs returns a node's simulated GPUs, real or simulated node; an empty set for

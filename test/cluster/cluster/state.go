@@ -26,12 +26,12 @@ type State struct {
 func stateFile(dir string) string { return filepath.Join(dir, "cluster.json") }
 
 func (c *Cluster) saveState() error {
-	s := State{
-		Version: c.options.Version, URL: c.plane.URL(), Kubeconfig: c.plane.AdminKubeconfig(),
-		Nodes: c.options.Nodes, SimNodes: c.options.SimNodes,
-	}
-	for _, p := range c.plane.Processes {
-		s.Processes = append(s.Processes, p.Ref)
+	s := State{Version: c.options.Version, Nodes: c.options.Nodes, SimNodes: c.options.SimNodes}
+	if c.plane != nil {
+		s.URL, s.Kubeconfig = c.plane.URL(), c.plane.AdminKubeconfig()
+		for _, p := range c.plane.Processes {
+			s.Processes = append(s.Processes, p.Ref)
+		}
 	}
 	for _, n := range c.nodes {
 		if n.Process != nil {
@@ -52,12 +52,27 @@ func (c *Cluster) saveState() error {
 	return os.Rename(tmp, stateFile(c.dir))
 }
 
-func removeState(dir string) error {
-	err := os.Remove(stateFile(dir))
-	if errors.Is(err, os.ErrNotExist) {
+// clearFolder makes a folder ready for a new cluster: what an ended one has left is
+// removed. A running one, and a folder that holds something else, are errors.
+func clearFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	s, err := Load(dir)
+	if errors.Is(err, ErrNoCluster) {
+		return fmt.Errorf("the state folder %s is not empty and holds no cluster", dir)
+	}
+	if err != nil {
+		return err
+	}
+	if len(s.Ended()) < len(s.Processes) {
+		return fmt.Errorf("a cluster is already running in %s at %s; `down` ends it", dir, s.URL)
+	}
+	return os.RemoveAll(dir)
 }
 
 // ErrNoCluster is returned by Load for a folder without a cluster.

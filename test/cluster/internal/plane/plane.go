@@ -33,6 +33,8 @@ type Plane struct {
 	Port int
 	// Processes are the programs in the order in which they were started.
 	Processes []*process.Process
+	// OnStart, if set, is called after each start, for instance to record it.
+	OnStart func() error
 
 	dir     string
 	bin     build.Binaries
@@ -105,11 +107,14 @@ func (p *Plane) start(name, path string, args ...string) error {
 		return err
 	}
 	p.Processes = append(p.Processes, started)
-	return nil
+	if p.OnStart == nil {
+		return nil
+	}
+	return p.OnStart()
 }
 
 // readyTimeout covers a first start on a machine that is busy with a build.
-const readyTimeout = 90 * time.Second
+const readyTimeout = 3 * time.Minute
 
 // waitReady asks /readyz, for which there is no watch, until the API server
 // says yes or one of the programs has ended.
