@@ -6,6 +6,7 @@ package dryrun
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -74,7 +75,7 @@ func (a *Asker) Ask(ctx context.Context, p *plan.Plan) ([]Answer, error) {
 	made := map[string]bool{} // namespaces that the plan itself makes
 	steps := p.Shared
 	if p.Class != nil && p.Class.Action == plan.Create && p.Pool != nil {
-		steps = append(steps, p.NodeSteps...)
+		steps = slices.Concat(steps, p.NodeSteps)
 	}
 	for _, s := range steps {
 		for _, c := range s.Changes {

@@ -53,7 +53,7 @@ func TestDigestCanBeRecomputed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "sha256:7a3a246f62db11a3bf07be1271174e74e2a3f2d22c982c9559b0a26d68cacfc0"; got != want {
+	if want := "sha256:8cd7c53617300cb6f7e1f5ac6bea1d4122f0bfa423eec73c5738ecb6ac97db1a"; got != want {
 		t.Errorf("digest %s, want %s", got, want)
 	}
 }

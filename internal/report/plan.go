@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -9,8 +8,6 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
-	"github.com/dramigrate/dramigrate/internal/cluster"
-	"github.com/dramigrate/dramigrate/internal/jsonpatch"
 	"github.com/dramigrate/dramigrate/internal/plan"
 )
 
@@ -235,97 +232,4 @@ func (d *page) evictions(list []plan.Eviction) {
 	}
 	d.table(t)
 	d.more(len(list) - mostPods)
-}
-
-func (d *page) sharedSteps(p *plan.Plan) {
-	if len(p.Shared) == 0 {
-		return
-	}
-	d.heading("Changes of shared objects, in order")
-	for i, s := range p.Shared {
-		d.step(i+1, s, true)
-	}
-}
-
-func (d *page) nodeSteps(p *plan.Plan) {
-	if p.Pool == nil || len(p.Batches) == 0 {
-		return
-	}
-	d.heading("Steps on each node, in order")
-	for i, s := range p.NodeSteps {
-		d.step(i+1, s, false)
-	}
-}
-
-// step writes one step. The patches of shared objects are shown whole. Those of nodes
-// are alike in what they test and in the record that they write; only what they
-// change is shown, and the rest stands in the YAML.
-func (d *page) step(n int, s plan.Step, whole bool) {
-	plain := lipgloss.NewStyle()
-	d.para(fmt.Sprintf("  %-3d %s  ", n, s.ID), s.Title, plain)
-	if s.Target != nil && s.Target.Note != "" {
-		d.para("      on     ", object(*s.Target)+": "+s.Target.Note, plain)
-	}
-	for _, need := range s.Needs {
-		d.para("      needs  ", need, d.theme.dim)
-	}
-	for _, c := range s.Changes {
-		if s.Target != nil && c.Object == *s.Target {
-			c.Object.Note = ""
-		}
-		d.change(c, whole)
-	}
-	for _, wait := range s.Waits {
-		d.para("      waits  ", fmt.Sprintf("at most %s for %s", wait.Deadline.Duration, wait.For), plain)
-	}
-	if s.Undo != "" {
-		d.para("      undo   ", s.Undo, d.theme.dim)
-	}
-}
-
-func (d *page) change(c plan.Change, whole bool) {
-	plain := lipgloss.NewStyle()
-	text := c.Verb + " " + object(c.Object)
-	if c.Object.Note != "" {
-		text += " (" + c.Object.Note + ")"
-	}
-	ops := operations(c.Patch, whole)
-	if c.Patch != "" && len(ops) == 0 {
-		text += ": the tool's record alone"
-	}
-	d.para("      does   ", text, d.theme.title)
-	for _, op := range ops {
-		d.para("               ", op, plain)
-	}
-	for l := range strings.Lines(c.Body) {
-		d.line("               " + Clean(strings.TrimRight(l, "\n")))
-	}
-}
-
-// operations are a JSON patch's, one a line; without whole, only those that change
-// more than the tool's record.
-func operations(patch string, whole bool) []string {
-	if patch == "" {
-		return nil
-	}
-	var list []json.RawMessage
-	if err := json.Unmarshal([]byte(patch), &list); err != nil {
-		return []string{patch}
-	}
-	var out []string
-	for _, raw := range list {
-		var op struct {
-			Op    string          `json:"op"`
-			Path  string          `json:"path"`
-			Value json.RawMessage `json:"value"`
-		}
-		if err := json.Unmarshal(raw, &op); err != nil {
-			return []string{patch}
-		}
-		if !whole && (op.Op == "test" || op.Path == jsonpatch.Path("/metadata/annotations", cluster.StateAnnotation)) {
-			continue
-		}
-		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", op.Op, op.Path, op.Value)))
-	}
-	return out
 }
