@@ -1,7 +1,9 @@
 package engine
 
-// Names on everything that the tool writes.
+import "github.com/dramigrate/dramigrate/internal/gate"
+
+// Names on everything that the engine writes.
 const (
-	FieldManager   = "dramigrate"
-	ManagedByLabel = "app.kubernetes.io/managed-by"
+	FieldManager   = gate.FieldManager
+	ManagedByLabel = gate.ManagedByLabel
 )

@@ -128,10 +128,14 @@ func (p *NodePatcher) patch(ctx context.Context, ref plan.NodeRef, change func(*
 			return false, fmt.Errorf("node/%s: %w", ref.Name, err)
 		}
 		result, err = nodes.Patch(ctx, ref.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: FieldManager})
-		if err != nil {
-			return apierrors.IsConflict(err) || testFailed(err) || transient(err), fmt.Errorf("node/%s: patch: %w", ref.Name, err)
+		switch {
+		case err == nil:
+			return false, nil
+		case lostRace(err):
+			// The server's own words tell nothing about a failed test.
+			return true, fmt.Errorf("node/%s: patch: somebody else changed the node at the same time: %w", ref.Name, err)
 		}
-		return false, nil
+		return transient(err), fmt.Errorf("node/%s: patch: %w", ref.Name, err)
 	})
 	if err != nil {
 		return nil, err

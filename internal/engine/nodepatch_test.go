@@ -336,8 +336,8 @@ func TestPatchRetries(t *testing.T) {
 		err   error
 		tries int
 	}{
-		"conflict":         {apierrors.NewConflict(node, "gpu-7", errors.New("modified")), writeTries},
-		"failed test":      {apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "testing value failed", 0, false), writeTries},
+		"conflict":         {apierrors.NewConflict(node, "gpu-7", errors.New("modified")), conflictTries},
+		"failed test":      {apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", "testing value failed", 0, false), conflictTries},
 		"server is away":   {apierrors.NewServiceUnavailable("away"), writeTries},
 		"forbidden":        {apierrors.NewForbidden(node, "gpu-7", errors.New("no")), 1},
 		"lock lost":        {&FenceError{Method: "PATCH", Cause: ErrLockLost}, 1},
