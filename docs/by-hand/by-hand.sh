@@ -12,7 +12,7 @@
 #   DRIVER_DIR    folder of the DRA driver's manifests
 #   DEVICE_CLASS  file with the DeviceClass that carries nvidia.com/gpu
 #   WORKLOAD      Deployment to wait for after each node (optional)
-#   DRAIN_TIMEOUT of one node; 180s if not set
+#   TIMEOUT       of each drain and rollout; 180s if not set
 set -euo pipefail
 
 plugin=nvidia-device-plugin-daemonset
@@ -21,6 +21,7 @@ driver=dra-driver-nvidia-gpu-kubelet-plugin
 driver_ns=dra-driver-nvidia-gpu
 # Nodes with this label belong to the driver, all others to the plugin.
 label=gpu-mode
+timeout=${TIMEOUT:-180s}
 
 # run shows a command as it was typed, and runs it.
 run() {
@@ -32,11 +33,11 @@ nodes() { kubectl get nodes -l "$POOL" -o name; }
 
 cordon_and_drain() {
   run kubectl cordon "$1"
-  run kubectl drain "$1" --ignore-daemonsets --delete-emptydir-data --timeout="${DRAIN_TIMEOUT:-180s}"
+  run kubectl drain "$1" --ignore-daemonsets --delete-emptydir-data --timeout="$timeout"
 }
 
 workload_is_back() {
-  [[ -z ${WORKLOAD:-} ]] || run kubectl rollout status "deployment/$WORKLOAD" --timeout=180s
+  [[ -z ${WORKLOAD:-} ]] || run kubectl rollout status "deployment/$WORKLOAD" --timeout="$timeout"
 }
 
 # The plugin keeps off the nodes with the label. Its manifest has no affinity.
@@ -45,13 +46,13 @@ plugin_off_labelled_nodes() {
     {"spec": {"template": {"spec": {"affinity": {"nodeAffinity": {
       "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [
         {"key": "'"$label"'", "operator": "NotIn", "values": ["dra"]}]}]}}}}}}}'
-  run kubectl -n "$plugin_ns" rollout status "daemonset/$plugin" --timeout=180s
+  run kubectl -n "$plugin_ns" rollout status "daemonset/$plugin" --timeout="$timeout"
 }
 
 plugin_everywhere() {
   run kubectl -n "$plugin_ns" patch daemonset "$plugin" --type merge -p '
     {"spec": {"template": {"spec": {"affinity": null}}}}'
-  run kubectl -n "$plugin_ns" rollout status "daemonset/$plugin" --timeout=180s
+  run kubectl -n "$plugin_ns" rollout status "daemonset/$plugin" --timeout="$timeout"
 }
 
 # The driver goes to the nodes with the label only, as with a chart's nodeSelector.
@@ -68,9 +69,9 @@ install_driver() {
   done
 }
 
-driver_is_ready() { run kubectl -n "$driver_ns" rollout status "daemonset/$driver" --timeout=180s; }
+driver_is_ready() { run kubectl -n "$driver_ns" rollout status "daemonset/$driver" --timeout="$timeout"; }
 
-remove_driver() { run kubectl delete -f "$DRIVER_DIR" --timeout=180s; }
+remove_driver() { run kubectl delete -f "$DRIVER_DIR" --timeout="$timeout"; }
 
 forward() {
   local node first=yes
@@ -97,7 +98,7 @@ back() {
     cordon_and_drain "$node"
     # One label takes the driver away and brings the plugin back.
     run kubectl label "$node" "$label-"
-    run kubectl -n "$plugin_ns" rollout status "daemonset/$plugin" --timeout=180s
+    run kubectl -n "$plugin_ns" rollout status "daemonset/$plugin" --timeout="$timeout"
     run kubectl uncordon "$node"
     workload_is_back
   done

@@ -8,6 +8,10 @@ import (
 	"os"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/dramigrate/dramigrate/test/cluster/cluster"
 	"github.com/dramigrate/dramigrate/test/cluster/e2e"
 	"github.com/dramigrate/dramigrate/test/cluster/internal/faultproxy"
@@ -80,11 +84,16 @@ func newRig(ctx context.Context, kubelet cluster.Kubelet, binary string, log io.
 	if err := r.observer.start(watching); err != nil {
 		return nil, err
 	}
-	if err := r.bench.Apply(ctx, manifests.Budget("default", workload, minAvailable)); err != nil {
+	// The workload goes before the short jobs when there is a queue for GPUs.
+	priority := &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: workload}, Value: 1000, PreemptionPolicy: new(corev1.PreemptNever),
+	}
+	if err := r.bench.Apply(ctx, priority, manifests.Budget("default", workload, minAvailable)); err != nil {
 		return nil, err
 	}
-	// Like most services the workload ends soon when it is asked to.
 	deployment := manifests.Workload("default", workload, replicas, nil)
+	deployment.Spec.Template.Spec.PriorityClassName = priority.Name
+	// Like most services the workload ends soon when it is asked to.
 	deployment.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(5))
 	if err := r.bench.Apply(ctx, deployment); err != nil {
 		return nil, err
@@ -109,22 +118,24 @@ func (r *rig) stop() error {
 	return errors.Join(append(errs, os.RemoveAll(r.dir))...)
 }
 
-// phase is one move of the pool, with short jobs going on, and what it did.
+// phase is one move of the pool, with short jobs going on, and what it did. A move
+// that fails is one of the figures, not an error.
 func (r *rig) phase(ctx context.Context, every, after time.Duration, move func(context.Context) error) (figures, error) {
 	mutations := r.proxy.Count()
 	jobs := startTraffic(ctx, r.bench, every)
 	s := span{from: time.Now()}
-	moveErr := move(ctx)
+	failure := move(ctx)
 	took := time.Since(s.from)
 	mutations = r.proxy.Count() - mutations
 	// What a move leaves behind shows after it.
 	select {
 	case <-ctx.Done():
+		return figures{}, context.Cause(ctx)
 	case <-time.After(after):
 	}
 	s.to = time.Now()
 	if err := jobs.end(); err != nil {
-		return figures{}, errors.Join(moveErr, err)
+		return figures{}, errors.Join(failure, err)
 	}
 	// The last jobs may still end; what does not end by then hangs.
 	_ = e2e.Eventually(ctx, lastJobs, func() string {
@@ -134,9 +145,9 @@ func (r *rig) phase(ctx context.Context, every, after time.Duration, move func(c
 		return ""
 	})
 	f := r.observer.measure(s, r.pool)
-	f.took, f.mutations = took, mutations
-	return f, errors.Join(moveErr, jobs.clear(ctx), ctx.Err())
+	f.failure, f.took, f.mutations = failure, took, mutations
+	return f, jobs.clear(ctx)
 }
 
 // lastJobs is how long the last jobs of a phase may take.
-const lastJobs = 15 * time.Second
+const lastJobs = 30 * time.Second

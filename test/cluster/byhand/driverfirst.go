@@ -14,8 +14,6 @@ import (
 // with claims.
 type driverFirstFigures struct {
 	figures
-	// failure is how the script ended.
-	failure error
 	// terminating are the pods that were still there at its end, and longest is how
 	// long the first of them had been.
 	terminating int
@@ -26,23 +24,21 @@ type driverFirstFigures struct {
 	freed time.Duration
 }
 
-const (
-	drainTimeout = time.Minute
-	freePatience = 2 * time.Minute
-)
+// freePatience bounds the wait for pods that hang to go once the driver is back.
+const freePatience = 2 * time.Minute
 
 func (r *rig) driverFirst(ctx context.Context, s *script, every time.Duration) (driverFirstFigures, error) {
 	var f driverFirstFigures
 	var err error
 	f.figures, err = r.phase(ctx, every, 0, func(ctx context.Context) error {
-		f.failure = s.run(ctx, "back-driver-first", "DRAIN_TIMEOUT="+drainTimeout.String())
+		failure := s.run(ctx, "back-driver-first", "TIMEOUT="+shortTimeout)
 		now := time.Now()
 		stuck := r.terminating()
 		f.terminating = len(stuck)
 		for _, life := range stuck {
 			f.longest = max(f.longest, now.Sub(life.leaving))
 		}
-		return nil
+		return failure
 	})
 	if err != nil || f.terminating == 0 {
 		return f, err

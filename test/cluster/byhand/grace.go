@@ -25,7 +25,9 @@ const (
 // graceFigures are what became of pods that came to the moved pool after its kubelets
 // had forgotten the plugin.
 type graceFigures struct {
-	ready int
+	// failure is how the move before it ended.
+	failure error
+	ready   int
 	// reasons are why the others did not run, by number.
 	reasons map[string]int
 	// afterRestart are ready pods after the kubelets were restarted, afterList after

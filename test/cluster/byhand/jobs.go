@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,8 +14,14 @@ import (
 	"github.com/dramigrate/dramigrate/test/cluster/manifests"
 )
 
-// batch is the app label of the short jobs.
-const batch = "batch"
+const (
+	// batch is the app label of the short jobs.
+	batch = "batch"
+	// keepJobs is how long a finished job stays.
+	keepJobs = 10 * time.Second
+	// clearPatience bounds the removal of the jobs that hang.
+	clearPatience = 2 * time.Minute
+)
 
 // traffic submits short jobs of one GPU each, as the users of a cluster go on doing
 // while somebody migrates a pool. It never retries a job.
@@ -56,12 +63,12 @@ func (t *traffic) run(ctx context.Context) {
 
 func (t *traffic) submit(ctx context.Context) error {
 	t.count++
-	noRetry := int32(0)
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: batch + "-"},
 		Spec: batchv1.JobSpec{
-			BackoffLimit: &noRetry,
-			Template:     corev1.PodTemplateSpec{Spec: manifests.WorkloadPod("", batch, nil).Spec},
+			BackoffLimit:            new(int32(0)),
+			TTLSecondsAfterFinished: new(int32(keepJobs.Seconds())),
+			Template:                corev1.PodTemplateSpec{Spec: manifests.WorkloadPod("", batch, nil).Spec},
 		},
 	}
 	job.Spec.Template.Labels = map[string]string{"app": batch}
@@ -84,6 +91,22 @@ func (t *traffic) end() error {
 // clear removes all jobs with their pods, those that hang as well.
 func (t *traffic) clear(ctx context.Context) error {
 	policy := metav1.DeletePropagationBackground
-	return t.bench.Client().BatchV1().Jobs(metav1.NamespaceDefault).DeleteCollection(ctx,
-		metav1.DeleteOptions{PropagationPolicy: &policy}, metav1.ListOptions{})
+	jobs := t.bench.Client().BatchV1().Jobs(metav1.NamespaceDefault)
+	why := e2e.Eventually(ctx, clearPatience, func() string {
+		if err := jobs.DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &policy}, metav1.ListOptions{}); err != nil {
+			return err.Error()
+		}
+		left, err := jobs.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		if n := len(left.Items); n > 0 {
+			return fmt.Sprintf("%d jobs are left", n)
+		}
+		return ""
+	})
+	if why != "" {
+		return errors.New(why)
+	}
+	return nil
 }

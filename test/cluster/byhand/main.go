@@ -36,6 +36,7 @@ type comparison struct {
 	script  string
 	kubectl string
 	binary  string
+	kubelet string
 	every   time.Duration
 	out     io.Writer
 	log     io.Writer
@@ -46,9 +47,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("byhand", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&c.binary, "dramigrate", "", "`path` of dramigrate, to do the same with it and print both")
-	flags.DurationVar(&c.every, "every", time.Second, "how often a short job is submitted")
+	flags.StringVar(&c.kubelet, "kubelet", "both", "which part to run: stock (there and back), quick (what shows after the kubelet's waits) or both")
+	flags.DurationVar(&c.every, "every", 2*time.Second, "how often a short job is submitted")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if !slices.Contains([]string{"both", "stock", "quick"}, c.kubelet) {
+		return fmt.Errorf("--kubelet %q: must be stock, quick or both", c.kubelet)
 	}
 	module, err := build.ModuleDir(ctx)
 	if err != nil {
@@ -83,11 +88,15 @@ func (c *comparison) run(ctx context.Context) error {
 			continue
 		}
 		res := result{}
-		if err := c.stock(ctx, withTool, &res); err != nil {
-			return err
+		if c.kubelet != "quick" {
+			if err := c.stock(ctx, withTool, &res); err != nil {
+				return err
+			}
 		}
-		if err := c.quick(ctx, withTool, &res); err != nil {
-			return err
+		if c.kubelet != "stock" {
+			if err := c.quick(ctx, withTool, &res); err != nil {
+				return err
+			}
 		}
 		results = append(results, res)
 	}
@@ -104,11 +113,13 @@ func (c *comparison) stock(ctx context.Context, withTool bool, res *result) erro
 			return err
 		}
 		res.typed[0] = m.typed()
+		table(c.out, "forward", []string{m.name()}, rowsOf([]figures{res.forward}))
 		c.heading("%s, back", m.name())
 		if res.back, err = r.phase(ctx, c.every, afterwards, m.back); err != nil {
 			return err
 		}
 		res.typed[1] = m.typed() - res.typed[0]
+		table(c.out, "back", []string{m.name()}, rowsOf([]figures{res.back}))
 		return nil
 	})
 }
@@ -117,20 +128,29 @@ func (c *comparison) stock(ctx context.Context, withTool bool, res *result) erro
 // slices of a driver that left after 30 s.
 const afterwards = 35 * time.Second
 
+// shortTimeout is for drains and rollouts that are expected to hang.
+const shortTimeout = "60s"
+
 // quick moves the pool with kubelets whose waits are short, and looks at what shows
 // only after them.
 func (c *comparison) quick(ctx context.Context, withTool bool, res *result) error {
 	return c.with(ctx, cluster.KubeletQuick, withTool, func(r *rig, m mover) (err error) {
+		res.mover = m.name()
 		c.heading("%s, forward, with kubelets that forget the plugin after 20 s instead of 5 min", m.name())
-		if err = m.forward(ctx); err != nil {
-			return err
+		s, isScript := m.(*script)
+		var failure error
+		if isScript {
+			failure = s.run(ctx, "forward", "TIMEOUT="+shortTimeout)
+		} else {
+			failure = m.forward(ctx)
 		}
 		c.heading("%s, new pods after that", m.name())
 		if res.grace, err = r.afterGrace(ctx); err != nil {
-			return err
+			return errors.Join(failure, err)
 		}
-		s, ok := m.(*script)
-		if !ok {
+		res.grace.failure = failure
+		table(c.out, "new pods", []string{m.name()}, graceRows([]graceFigures{res.grace}))
+		if !isScript {
 			return m.back(ctx)
 		}
 		c.heading("by hand, back, the driver first")
@@ -186,9 +206,14 @@ func (c *comparison) print(results []result) {
 			typed[i].cells = append(typed[i].cells, fmt.Sprint(r.typed[i]))
 		}
 	}
-	table(c.out, "Forward (kubelets as released)", movers, slices.Concat([]row{typed[0]}, rowsOf(forward)))
-	table(c.out, "Back (kubelets as released)", movers, slices.Concat([]row{typed[1]}, rowsOf(back)))
-	table(c.out, "New pods on the moved pool after the kubelets' grace", movers, graceRows(grace))
+	if c.kubelet != "quick" {
+		table(c.out, "Forward (kubelets as released)", movers, slices.Concat([]row{typed[0]}, rowsOf(forward)))
+		table(c.out, "Back (kubelets as released)", movers, slices.Concat([]row{typed[1]}, rowsOf(back)))
+	}
+	if c.kubelet == "stock" {
+		return
+	}
+	table(c.out, "New pods on the moved pool after the kubelets' grace (quick kubelets)", movers, graceRows(grace))
 	for _, r := range results {
 		if r.driverFirst != nil {
 			table(c.out, "Back with the driver removed first (quick kubelets)", []string{r.mover}, driverFirstRows(*r.driverFirst))

@@ -10,7 +10,9 @@ import (
 
 // figures are what a phase did to the cluster.
 type figures struct {
-	took time.Duration
+	// failure is how the move ended if it did not succeed.
+	failure error
+	took    time.Duration
 	// mutations are the requests that changed something, or tried to.
 	mutations int
 	// restartedElsewhere are the plugin pods that were replaced on nodes outside the

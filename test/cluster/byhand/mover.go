@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -34,6 +35,8 @@ type script struct {
 
 	mu    sync.Mutex
 	count int
+	// complaint is kubectl's last error message.
+	complaint string
 }
 
 // newScript readies the script for a cluster, with kubectl going through a proxy.
@@ -68,7 +71,7 @@ func (s *script) back(ctx context.Context) error    { return s.run(ctx, "back") 
 // run runs the script in one of its modes, with extra variables.
 func (s *script) run(ctx context.Context, mode string, env ...string) error {
 	cmd := exec.CommandContext(ctx, "bash", s.path, mode)
-	cmd.Env = append(append([]string{}, s.env...), env...)
+	cmd.Env = slices.Concat(s.env, env)
 	// A Ctrl-C ends bash and the kubectl that it waits for.
 	isolate(cmd)
 	out := &lines{do: s.line}
@@ -76,7 +79,9 @@ func (s *script) run(ctx context.Context, mode string, env ...string) error {
 	err := cmd.Run()
 	out.flush()
 	if err != nil {
-		return fmt.Errorf("by-hand.sh %s: %w", mode, err)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return fmt.Errorf("by-hand.sh %s: %w: %s", mode, err, s.complaint)
 	}
 	return nil
 }
@@ -87,6 +92,10 @@ func (s *script) line(text string) {
 	defer s.mu.Unlock()
 	if strings.HasPrefix(text, "$ ") {
 		s.count++
+	}
+	if message, ok := strings.CutPrefix(text, "error: "); ok {
+		// What follows repeats a line for each pod.
+		s.complaint, _, _ = strings.Cut(message, " due to error")
 	}
 	_, _ = fmt.Fprintf(s.out, "    %s\n", text)
 }

@@ -34,6 +34,7 @@ func rowsOf(all []figures) []row {
 		}
 		rows = append(rows, r)
 	}
+	add("ended with", func(f figures) string { return ending(f.failure) })
 	add("took", func(f figures) string { return seconds(f.took) })
 	add("requests that change something", func(f figures) string { return fmt.Sprint(f.mutations) })
 	add("plugin pods replaced in the other pool", func(f figures) string { return names(f.restartedElsewhere) })
@@ -58,8 +59,10 @@ func rowsOf(all []figures) []row {
 }
 
 func graceRows(all []graceFigures) []row {
-	rows := []row{{what: "new pods that ran"}, {what: "why the others did not"}, {what: "ran after a kubelet restart"}, {what: "ran after a PodResources List call"}}
+	rows := []row{{what: "new pods that ran"}, {what: "why the others did not"}, {what: "ran after a kubelet restart"},
+		{what: "ran after a PodResources List call"}, {what: "the move before ended with"}}
 	for _, f := range all {
+		rows[4].cells = append(rows[4].cells, ending(f.failure))
 		rows[0].cells = append(rows[0].cells, fmt.Sprintf("%d of %d", f.ready, latePods))
 		rows[1].cells = append(rows[1].cells, counts(f.reasons))
 		restart, list := "-", "-"
@@ -74,12 +77,7 @@ func graceRows(all []graceFigures) []row {
 }
 
 func driverFirstRows(f driverFirstFigures) []row {
-	end := "done"
-	if f.failure != nil {
-		end = f.failure.Error()
-	}
 	rows := []row{
-		{"the script ended with", []string{end}},
 		{"pods Terminating at its end", []string{fmt.Sprint(f.terminating)}},
 		{"the longest of them for", []string{seconds(f.longest)}},
 	}
@@ -87,6 +85,13 @@ func driverFirstRows(f driverFirstFigures) []row {
 		rows = append(rows, row{"left after the driver was brought back", []string{fmt.Sprintf("%d, after %s", f.left, seconds(f.freed))}})
 	}
 	return append(rows, rowsOf([]figures{f.figures})...)
+}
+
+func ending(failure error) string {
+	if failure == nil {
+		return "success"
+	}
+	return failure.Error()
 }
 
 func seconds(d time.Duration) string {
