@@ -42,6 +42,8 @@ func (f *planFlags) addPoolFlags(cmd *cobra.Command, op plan.Operation, streams 
 	if op == plan.Migrate {
 		s.DurationVar(&f.soak, "soak", f.soak, "how long opened nodes are watched before the next batch")
 		s.DurationVar(&f.kubeletGrace, "kubelet-grace", f.kubeletGrace, "how long kubelets remember a device plugin that left; 5 minutes in every release")
+		// For kubelets that were built otherwise; the verb's long help names it.
+		_ = s.MarkHidden("kubelet-grace")
 	}
 }
 

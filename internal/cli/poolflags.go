@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -60,13 +61,18 @@ func (f *poolFlags) find(s *cluster.Snapshot) (cluster.NodePool, error) {
 	return pool, nil
 }
 
+// completionTimeout is how long a person waits for the shell after a tab.
+const completionTimeout = 3 * time.Second
+
 // completePools offers the cluster's pools to the shell.
 func completePools(a *app) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		l, err := a.look(contextOf(cmd))
+		ctx, cancel := context.WithTimeout(contextOf(cmd), completionTimeout)
+		defer cancel()
+		l, err := a.look(ctx)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

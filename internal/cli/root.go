@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/dramigrate/dramigrate/internal/engine"
+	"github.com/dramigrate/dramigrate/internal/report"
 )
 
 // app is what all verbs share: the streams, the world, and the flags of the root.
@@ -44,7 +45,6 @@ func Main(args []string, streams Streams, build Build) int {
 	go func() {
 		<-signals
 		signal.Stop(signals)
-		fmt.Fprintln(streams.Err, "Stopping at the next safe point. Interrupt again to end at once.")
 		cancel(errInterrupted)
 	}()
 
@@ -73,7 +73,8 @@ func runRoot(ctx context.Context, root *cobra.Command, args []string, streams St
 	if errors.As(err, &quiet) {
 		return code
 	}
-	fmt.Fprintf(streams.Err, "Error: %s\n", explain(err))
+	// Several errors that were joined stand on several lines; a log wants one.
+	fmt.Fprintf(streams.Err, "Error: %s\n", report.Clean(strings.ReplaceAll(explain(err), "\n", "; ")))
 	if code == ExitUsage {
 		fmt.Fprintf(streams.Err, "See '%s --help'.\n", cmd.CommandPath())
 	}

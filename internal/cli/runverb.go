@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dramigrate/dramigrate/internal/engine"
+	"github.com/dramigrate/dramigrate/internal/event"
 	"github.com/dramigrate/dramigrate/internal/plan"
 	"github.com/dramigrate/dramigrate/internal/report"
 )
@@ -221,7 +222,16 @@ func (o *runOptions) start(ctx context.Context, p *planner, now *plan.Plan) erro
 		progress.Close()
 		return err
 	}
+	said := make(chan struct{})
+	unhook := context.AfterFunc(ctx, func() {
+		defer close(said)
+		progress.Event(event.Warned{Stamp: event.StampAt(o.app.Clock().Now()),
+			Message: "interrupted: stops at the next safe point; interrupt again to end at once"})
+	})
 	err = runner.Run(ctx, now, engine.Payload{Replan: p.plan})
+	if !unhook() {
+		<-said // nothing may be shown after Close
+	}
 	progress.Close()
 	if err == nil {
 		o.app.next(now)

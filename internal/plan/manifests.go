@@ -157,7 +157,7 @@ func checkObject(u *unstructured.Unstructured) error {
 	case u.GetName() == "":
 		return fmt.Errorf("%s without metadata.name", u.GetKind())
 	case u.GetKind() == "Secret":
-		return fmt.Errorf("Secret %s: a plan shows every object whole; create it before, by other means", u.GetName())
+		return fmt.Errorf("is Secret %s: a plan shows every object whole; create it before, by other means", u.GetName())
 	case u.GetNamespace() == "" && slices.Contains(namespacedKinds, u.GetKind()):
 		return fmt.Errorf("%s %s: has no metadata.namespace", u.GetKind(), u.GetName())
 	}

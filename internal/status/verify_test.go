@@ -133,7 +133,7 @@ func TestVerify(t *testing.T) {
 			s.Slices, s.Unknown = nil, []cluster.Unknown{{Part: cluster.PartSlices, Reason: "forbidden"}}
 		}, Unknown, []string{"unknown: resourceslices", "unknown: resourceslices", "unknown: resourceslices", "unknown: resourceslices"}},
 		{"no node has devices", func(s *cluster.Snapshot) {
-			s.Nodes[0].Labels, s.Nodes[0].Annotations, s.Slices, s.Classes = nil, nil, nil, s.Classes
+			s.Nodes[0].Labels, s.Nodes[0].Annotations, s.Slices = nil, nil, nil
 		}, Failed, []string{"failed: deviceclass/gpu selects no device"}},
 	} {
 		t.Run(c.title, func(t *testing.T) {
