@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	typedpolicyv1 "k8s.io/client-go/kubernetes/typed/policy/v1"
@@ -404,6 +405,35 @@ func TestDrainTakesLateArrivals(t *testing.T) {
 		err := New(options(s)).Drain(t.Context(), "gpu-7", not(), told.add)
 		if got := told.evicted(); err != nil || !slices.Equal(got, []string{"ns/a", "ns/late"}) {
 			t.Errorf("%v, evicted %v", err, got)
+		}
+	})
+}
+
+// A list out of a cache may be older than the last pod that was bound: nothing is
+// done until a list that no cache answers says so.
+func TestDrainDoesNotTrustAnOldList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stream := watch.NewRaceFreeFake()
+		s := newServer(func(_ context.Context, s *server, pod string) error {
+			s.remove(pod)
+			stream.Delete(aPod(pod))
+			return nil
+		}, aPod("a"))
+		s.fake.PrependReactor("list", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			cached := a.(clienttesting.ListActionImpl).ListOptions.ResourceVersion == "0"
+			return cached, &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}, nil
+		})
+		s.fake.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) {
+			go func() {
+				time.Sleep(5 * time.Second)
+				stream.Add(aPod("a"))
+			}()
+			return true, stream, nil
+		})
+		begin := time.Now()
+		err := New(options(s)).Drain(t.Context(), "gpu-7", not(), nil)
+		if err != nil || len(s.asked["a"]) != 1 || time.Since(begin) != 5*time.Second {
+			t.Errorf("%v after %s, asked %v", err, time.Since(begin), s.asked)
 		}
 	})
 }

@@ -250,18 +250,20 @@ func TestLiveNoAnswer(t *testing.T) {
 // A watch that is cut off makes the view unusable, and usable again when it is back.
 func TestLiveCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &source{what: "pods of node gpu-7", denied: make(chan error, 1)}
-		s.note(t.Context(), apierrors.NewResourceExpired("too old"))
-		if s.trouble() != "" {
-			t.Errorf("an expired version is told as %q", s.trouble())
-		}
-		s.note(t.Context(), errors.New("connection refused"))
-		if want := "cannot watch pods of node gpu-7: connection refused"; s.trouble() != want {
-			t.Errorf("%q", s.trouble())
-		}
-		s.note(t.Context(), nil)
-		if s.trouble() != "" {
-			t.Errorf("%q after it is back", s.trouble())
+		l := live(t, newServer(t, fleet()...), "gpu-7")
+		for _, s := range append(l.nodes["gpu-7"].sources(), l.claims) {
+			s.note(t.Context(), apierrors.NewResourceExpired("too old")) // answered by a new list
+			if _, err := l.View("gpu-7"); err != nil {
+				t.Errorf("%s, expired: %v", s.what, err)
+			}
+			s.note(t.Context(), errors.New("connection refused"))
+			if _, err := l.View("gpu-7"); !IsUnseen(err) || err.Error() != "cannot watch "+s.what+": connection refused" {
+				t.Errorf("%s, cut off: %v", s.what, err)
+			}
+			s.note(t.Context(), nil)
+			if _, err := l.View("gpu-7"); err != nil {
+				t.Errorf("%s, back: %v", s.what, err)
+			}
 		}
 	})
 }
