@@ -185,19 +185,27 @@ func (n *nodeRun) open(ctx context.Context) error {
 func (n *nodeRun) shift(ctx context.Context, step plan.StepID, to gate.State, lifted bool, from ...gate.State) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.write(ctx, step, n.patcher.Patch, func(e *NodeEdit) error {
+	// The change is thought out anew when somebody else wrote in between, so what the
+	// guard expects is told only when it is done.
+	moved := false
+	err := n.write(ctx, step, n.patcher.Patch, func(e *NodeEdit) error {
 		at, known := n.plan.Gate.StateOf(e.Node.Labels)
-		if !known || at != n.expect {
+		switch {
+		case !known || at != n.expect && at != to: // at to already: the answer to our PATCH was lost
 			return fmt.Errorf("the labels of gate %s were changed by somebody else", n.plan.Gate.Name)
-		}
-		if !slices.Contains(from, at) && at != to {
+		case at != to && !slices.Contains(from, at):
+			moved = false
 			return nil
 		}
 		setLabels(e.Node, n.plan.Gate.Labels[to])
 		closeNode(e.Node, lifted)
-		n.expect, n.lifted = to, lifted
+		moved = true
 		return nil
 	})
+	if err == nil && moved {
+		n.expect, n.lifted = to, lifted
+	}
+	return err
 }
 
 // land moves the node to a state and lets the pods of DaemonSets land there. They

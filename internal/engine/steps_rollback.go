@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
@@ -95,10 +97,26 @@ func (n *nodeRun) restore(ctx context.Context) error {
 		e.State = nil
 		return nil
 	})
-	if err != nil {
+	if err != nil && !n.restored(ctx, err) {
 		n.opened = false
 		return err
 	}
 	n.record(ctx, "Normal", "DramigrateRolledBack", fmt.Sprintf("%s is served by the device plugin again (run %s)", n.plan.Resource, n.id))
 	return nil
+}
+
+// restored tells a PATCH whose answer was lost from one that failed: the record is
+// gone and the node is as it has to be.
+func (n *nodeRun) restored(ctx context.Context, err error) bool {
+	var fenced *FencedError
+	if !errors.As(err, &fenced) || fenced.Run != "" {
+		return false
+	}
+	v, err := n.live.Fresh(ctx, n.ref.Name)
+	if err != nil {
+		return false
+	}
+	state, err := cluster.ParseNodeState(v.Node)
+	closed := slices.ContainsFunc(v.Node.Spec.Taints, gate.IsSwitchingTaint)
+	return err == nil && state == nil && !closed && n.at(v.Node, gate.Plugin)
 }
