@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cluster"
@@ -44,19 +46,39 @@ func (p *planner) plan(ctx context.Context) (*plan.Plan, error) {
 	return plan.Build(in, l.snapshot)
 }
 
-// find resolves the pool. For a rollback the journal's selector counts if neither a
-// label nor a node's mark gives the pool's name any more.
+// find resolves the pool. For a rollback the journal counts as well: its selector if
+// neither a label nor a node's mark gives the pool's name any more, and its nodes
+// whatever became of their labels.
 func (p *planner) find(ctx context.Context, l *look) (cluster.NodePool, error) {
 	pool, err := p.pool.find(l.snapshot)
-	if err == nil || p.op != plan.Rollback || p.pool.arg == "" {
+	name := cmp.Or(pool.Name, p.pool.arg)
+	if p.op != plan.Rollback || name == "" {
 		return pool, err
 	}
-	journal, found, jerr := p.app.journalsIn(l.client, p.namespace).Load(ctx, p.pool.arg)
-	if jerr != nil || !found || journal.Selector == "" {
+	journal, found, jerr := p.app.journalsIn(l.client, p.namespace).Load(ctx, name)
+	if jerr != nil {
+		if err == nil {
+			err = jerr
+		}
 		return pool, err
 	}
-	byJournal := poolFlags{selector: journal.Selector, name: p.pool.arg}
-	return byJournal.find(l.snapshot)
+	if err != nil {
+		if !found || journal.Selector == "" {
+			return pool, err
+		}
+		byJournal := poolFlags{selector: journal.Selector, name: name}
+		if pool, err = byJournal.find(l.snapshot); err != nil {
+			return pool, err
+		}
+	}
+	for _, n := range journal.Nodes {
+		if _, exists := l.snapshot.Node(n); exists {
+			pool.Nodes = append(pool.Nodes, n)
+		}
+	}
+	slices.Sort(pool.Nodes)
+	pool.Nodes = slices.Compact(pool.Nodes)
+	return pool, nil
 }
 
 // verdict is the exit code that a plan's findings ask for.

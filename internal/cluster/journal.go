@@ -18,6 +18,10 @@ type Journal struct {
 	// Pool is the pool's true name, or empty for the shared objects' journal.
 	Pool     string `json:"pool,omitempty"`
 	Selector string `json:"selector,omitempty"`
+	// Nodes are the nodes that runs of the pool have worked on and that no rollback
+	// has finished with since: a rollback takes them in, whatever became of their
+	// labels.
+	Nodes []string `json:"nodes,omitempty"`
 	// Runs are the last runs, the newest last.
 	Runs []RunRecord `json:"runs,omitempty"`
 	// Shared is set in the shared objects' journal only.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -115,6 +116,11 @@ func (s *session) recordStart(ctx context.Context, pool string) error {
 		}
 		if s.plan.Pool != nil {
 			j.Selector = s.plan.Pool.Selector
+			for _, n := range s.plan.Pool.Nodes {
+				j.Nodes = append(j.Nodes, n.Name)
+			}
+			slices.Sort(j.Nodes)
+			j.Nodes = slices.Compact(j.Nodes)
 		}
 		StartRun(j, cluster.RunRecord{
 			ID: s.id, Operation: string(s.plan.Operation), Who: s.deps.Holder, ToolVersion: s.deps.ToolVersion,
@@ -149,6 +155,9 @@ func (s *session) recordEnd(ctx context.Context, pool string, err error) error {
 		done, cancel := s.detached(ctx)
 		defer cancel()
 		_, jerr := s.journals.Update(done, pool, s.lock.Epoch(), func(j *cluster.Journal) error {
+			if outcome == event.OutcomeDone && s.plan.Operation == plan.Rollback {
+				j.Nodes = nil
+			}
 			EndRun(j, s.id, outcome, message, s.deps.Clock.Now())
 			return nil
 		})

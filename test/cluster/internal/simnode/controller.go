@@ -193,9 +193,13 @@ func (c *controller) heartbeat(ctx context.Context, node *corev1.Node) {
 func (c *controller) renew(ctx context.Context, node *corev1.Node) error {
 	lease := leaseObject(node, c.clock.Now())
 	api := c.client.CoordinationV1().Leases(lease.Namespace)
-	// An update without a version replaces whatever is there: nobody else
-	// writes the lease of a node.
-	_, err := api.Update(ctx, lease, metav1.UpdateOptions{})
+	// The server takes no update of a Lease without its version, and a merge patch
+	// needs none: nobody else writes the lease of a node.
+	patch, err := json.Marshal(map[string]any{"spec": lease.Spec})
+	if err != nil {
+		return err
+	}
+	_, err = api.Patch(ctx, lease.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = api.Create(ctx, lease, metav1.CreateOptions{})
 	}
