@@ -27,11 +27,12 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	isInterrupted := ctx.Err() != nil
 	stop()
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
-	case errors.Is(err, context.Canceled):
-		fmt.Fprintln(os.Stderr, "Interrupted; the cluster is stopped.")
+	case isInterrupted:
+		fmt.Fprintln(os.Stderr, "Interrupted; nothing of the cluster is left.")
 		os.Exit(130)
 	default:
 		fmt.Fprintln(os.Stderr, "The demo failed:", err)
@@ -43,6 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	flags := flag.NewFlagSet("demo", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	binary := flags.String("dramigrate", "", "`path` of the dramigrate program; built if it is not given")
+	plans := flags.Bool("plans", false, "show the plan of every command, not of prepare and apply alone")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -74,13 +76,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, d.bench.Stop()) }()
-	d.tool = tool{binary: *binary, kubeconfig: d.bench.Kubeconfig(), dir: dir, out: stdout, err: stderr}
+	d.tool = tool{binary: *binary, kubeconfig: d.bench.Kubeconfig(), dir: dir, out: stdout, err: stderr, showPlans: *plans}
 	d.took("cluster and device plugin started", d.began)
-	if err := d.story(ctx); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return err
-	}
-	return nil
+	return d.story(ctx)
 }

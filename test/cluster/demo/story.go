@@ -23,6 +23,8 @@ const (
 	// Four pods on six GPUs leave room for one drained node; the budget lets one pod
 	// go at a time.
 	replicas, minAvailable = 4, 3
+	// managedByTool selects what the tool has made.
+	managedByTool = "app.kubernetes.io/managed-by=dramigrate"
 	// removalPatience bounds what the cluster itself still has to clear away.
 	removalPatience = 2 * time.Minute
 )
@@ -107,12 +109,12 @@ func (d *demo) migrate(ctx context.Context) error {
 	d.heading("The plan for pool %s, for the change review", poolA)
 	d.say("--kubelet-grace 10s: kubelets remember a plugin that left for 5 minutes, and the run waits for")
 	d.say("that at its end; the demo does not. Without the flag it would.")
-	if err := d.tool.run(ctx, "plan", poolA, "--helper-image", e2e.HelperImage, "--kubelet-grace", "10s", "--soak", "5s", "--out", "plan.yaml"); err != nil {
+	if err := d.tool.run(ctx, "plan", poolA, "--helper-image", e2e.HelperImage, "--kubelet-grace", "10s", "--soak", "2s", "--out", "plan.yaml"); err != nil {
 		return err
 	}
 	d.heading("Migrate pool %s, as planned", poolA)
 	begin := time.Now()
-	if err := d.tool.runPlanSeen(ctx, "apply", "--plan", "plan.yaml", "--yes"); err != nil {
+	if err := d.tool.runBriefly(ctx, "apply", "--plan", "plan.yaml", "--yes"); err != nil {
 		return err
 	}
 	d.took("migrate pool "+poolA, begin)
@@ -144,7 +146,7 @@ func (d *demo) migrate(ctx context.Context) error {
 func (d *demo) rollback(ctx context.Context) error {
 	d.heading("Roll pool %s back", poolA)
 	begin := time.Now()
-	if err := d.tool.run(ctx, "rollback", poolA, "--helper-image", e2e.HelperImage, "--yes"); err != nil {
+	if err := d.tool.runBriefly(ctx, "rollback", poolA, "--helper-image", e2e.HelperImage, "--yes"); err != nil {
 		return err
 	}
 	d.took("roll pool "+poolA+" back", begin)
@@ -176,32 +178,44 @@ func (d *demo) rollback(ctx context.Context) error {
 func (d *demo) unprepare(ctx context.Context) error {
 	d.heading("Take back what prepare did")
 	begin := time.Now()
-	if err := d.tool.run(ctx, "unprepare", "--yes"); err != nil {
+	if err := d.tool.runBriefly(ctx, "unprepare", "--yes"); err != nil {
 		return err
 	}
 	d.took("unprepare", begin)
 	d.say("")
 	var now state
-	// The driver's namespace is emptied by the cluster's controllers.
-	problem := e2e.Eventually(ctx, removalPatience, func() string {
+	// The driver's namespace is emptied by the cluster's controllers, and the plugin's
+	// pods on pool A, which get their former template back, register with the kubelet.
+	var shared, nodes string
+	_ = e2e.Eventually(ctx, removalPatience, func() string {
 		var err error
 		if now, err = d.look(ctx); err != nil {
 			return err.Error()
 		}
-		return sharedDiffer(d.before, now)
+		shared, nodes = sharedDiffer(d.before, now), nodesDiffer(d.before, now, allNodes())
+		return shared + nodes
 	})
 	pods, err := d.bench.Client().CoreV1().Pods(e2e.ToolNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
+	}
+	journals, err := d.bench.Client().CoreV1().ConfigMaps(e2e.ToolNamespace).List(ctx, metav1.ListOptions{LabelSelector: managedByTool})
+	if err != nil {
+		return err
+	}
+	noJournal := ""
+	if len(journals.Items) == 0 {
+		noJournal = "there is no ConfigMap with label " + managedByTool
 	}
 	var helpers []string
 	for _, p := range pods.Items {
 		helpers = append(helpers, "pod "+p.Name)
 	}
 	return errors.Join(
-		d.check("DaemonSets, DeviceClasses, roles and namespaces are as at the start, but for "+e2e.ToolNamespace+" with its journal", problem),
+		d.check("DaemonSets, DeviceClasses, roles and namespaces are as at the start, but for "+e2e.ToolNamespace+" with its journal", shared),
+		d.check("the journal is there", noJournal),
 		d.check("no pod is left in "+e2e.ToolNamespace, strings.Join(helpers, ", ")),
-		d.check("all nodes are as at the start", nodesDiffer(d.before, now, allNodes())),
+		d.check("all nodes are as at the start", nodes),
 		d.samePluginPods("the plugin pods of pool "+poolB+" were the same all the way", now, nodesB()),
 		d.check("the workload's manifest was never touched", workloadDiffers(d.before, now)),
 	)
