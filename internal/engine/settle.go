@@ -127,6 +127,11 @@ func (n *nodeRun) outlastGrace(ctx context.Context, state cluster.NodeState) err
 		if _, err := n.helper.Probe(ctx, n.ref.Name, plan.StepSettle); err != nil {
 			return err
 		}
+		// A kubelet that restarts wipes the slices, and it takes half a minute until
+		// they are back: only then does their age tell when it was.
+		if err := n.until(ctx, plan.StepSettle, 0, n.switched); err != nil {
+			return err
+		}
 		view, err := n.live.Fresh(ctx, n.ref.Name)
 		if err != nil {
 			return err
