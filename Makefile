@@ -53,7 +53,7 @@ test-unit: ## Unit, golden and script tests, with the race detector
 
 .PHONY: test-e2e
 test-e2e: build ## End to end on a real control plane and real kubelets
-	go -C test/cluster test -count=1 -timeout 60m -parallel 4 ./cluster ./e2e
+	go -C test/cluster test -count=1 -p 1 -timeout 60m -parallel 4 ./cluster ./e2e
 
 .PHONY: cluster-up
 cluster-up: ## Start the local cluster and leave it running

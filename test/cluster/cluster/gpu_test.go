@@ -19,9 +19,7 @@ func TestGPUStack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a cluster")
 	}
-	if missing := cluster.Missing(); len(missing) > 0 {
-		t.Skipf("no real kubelets here: %v", missing)
-	}
+	needNodes(t)
 	c, err := cluster.Start(t.Context(), cluster.Options{
 		Kubelet: cluster.KubeletQuick,
 		Nodes: []cluster.NodeSpec{{
