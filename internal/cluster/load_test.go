@@ -280,7 +280,7 @@ func TestLoadIsSlim(t *testing.T) {
 		return metav1.ObjectMeta{
 			Name:          name,
 			Annotations:   map[string]string{corev1.LastAppliedConfigAnnotation: "a long text", "kept": "yes"},
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "helm", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{}`)}}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "helm", FieldsV1: metav1.NewFieldsV1(`{}`)}},
 		}
 	}
 	ds := &appsv1.DaemonSet{ObjectMeta: meta("d")}

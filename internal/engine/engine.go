@@ -6,7 +6,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -153,9 +152,4 @@ func DefaultHolder() string {
 		user = fmt.Sprintf("uid-%d", os.Getuid())
 	}
 	return NewHolder(user, host)
-}
-
-// interrupted tells a person's interrupt from a failure.
-func interrupted(ctx context.Context) bool {
-	return ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled)
 }
