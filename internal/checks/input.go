@@ -107,7 +107,7 @@ func (in Input) holders(v cluster.NodeView) []cluster.Pod {
 	var out []cluster.Pod
 	for i := range v.Pods {
 		p := &v.Pods[i]
-		if !p.Finished() && (using[p.Ref()] || cluster.PluginBacked(p, in.Resources, v.Claims)) {
+		if !p.Finished() && !p.IsHelper() && (using[p.Ref()] || cluster.PluginBacked(p, in.Resources, v.Claims)) {
 			out = append(out, *p)
 		}
 	}
@@ -118,7 +118,7 @@ func (in Input) holders(v cluster.NodeView) []cluster.Pod {
 func (in Input) evictions(v cluster.NodeView) []cluster.Pod {
 	pods := in.holders(v)
 	if in.Drain == "all" {
-		pods = slices.DeleteFunc(slices.Clone(v.Pods), func(p cluster.Pod) bool { return p.Finished() })
+		pods = slices.DeleteFunc(slices.Clone(v.Pods), func(p cluster.Pod) bool { return p.Finished() || p.IsHelper() })
 	}
 	return slices.DeleteFunc(pods, func(p cluster.Pod) bool { return p.Static || p.Terminating || p.Owner.Kind == "DaemonSet" })
 }

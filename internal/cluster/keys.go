@@ -8,6 +8,8 @@ const (
 	// StateAnnotation holds the NodeState: the one truth about a node that is, or
 	// was, under migration.
 	StateAnnotation = "dramigrate.dev/state"
+	// HelperLabel is on the tool's own short pods; its value is what they are for.
+	HelperLabel = "dramigrate.dev/purpose"
 )
 
 // ImplicitResourcePrefix begins the extended resource name that every DeviceClass

@@ -80,3 +80,7 @@ func (p *Pod) Ref() string { return p.Namespace + "/" + p.Name }
 func (p *Pod) Finished() bool {
 	return p.Phase == corev1.PodSucceeded || p.Phase == corev1.PodFailed
 }
+
+// IsHelper says that the pod is one of the tool's own short ones. A run that was
+// killed may have left it; the next run removes it, and it is nobody's workload.
+func (p *Pod) IsHelper() bool { return p.Labels[HelperLabel] != "" }

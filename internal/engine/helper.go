@@ -11,6 +11,8 @@ import (
 
 // helper runs short pods on a node. Each call removes its pod again.
 type helper interface {
+	// Sweep removes the pods that killed runs have left for the node.
+	Sweep(ctx context.Context, node string) error
 	// Pull proves that the helper's image runs there.
 	Pull(ctx context.Context, node string) error
 	// Probe asks the kubelet what it advertises and who holds what. It makes the
@@ -31,6 +33,10 @@ func (r *poolRun) newHelper() helper {
 	return &podHelper{poolRun: r, runner: helperpod.New(r.client, r.deps.Clock, helperpod.Config{
 		Namespace: r.deps.Namespace, Run: r.id, Image: s.HelperImage, PullSecret: s.PullSecret,
 	})}
+}
+
+func (h *podHelper) Sweep(ctx context.Context, node string) error {
+	return h.runner.Sweep(ctx, node)
 }
 
 func (h *podHelper) Pull(ctx context.Context, node string) error {

@@ -36,8 +36,12 @@ func (r *poolRun) node(ref plan.NodeRef, live *Live) *nodeRun {
 	return &nodeRun{poolRun: r, ref: ref, live: live}
 }
 
-// pull proves that the helper's image runs on the node, before it is touched.
+// pull proves that the helper's image runs on the node, before it is touched, and
+// removes what killed runs have left there.
 func (n *nodeRun) pull(ctx context.Context) error {
+	if err := n.helper.Sweep(ctx, n.ref.Name); err != nil {
+		return err
+	}
 	if done, err := n.finished(); done || err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/nodeprobe"
 )
@@ -20,7 +21,7 @@ const (
 	// RunLabel is the ID of the run that made the pod.
 	RunLabel = "dramigrate.dev/run"
 	// PurposeLabel is the pod's Purpose.
-	PurposeLabel = "dramigrate.dev/purpose"
+	PurposeLabel = cluster.HelperLabel
 	// NodeAnnotation is the node's whole name, which does not fit into a label.
 	NodeAnnotation = "dramigrate.dev/node"
 	// attemptAnnotation is different in each pod that is sent to the server: a

@@ -25,7 +25,7 @@ func (b *builder) evictions() []Eviction {
 			}
 			for i := range v.Pods {
 				p := &v.Pods[i]
-				if p.Finished() || p.Static || p.Terminating || p.Owner.Kind == "DaemonSet" {
+				if p.IsHelper() || p.Finished() || p.Static || p.Terminating || p.Owner.Kind == "DaemonSet" {
 					continue
 				}
 				if why := b.reason(v, p); why != "" {

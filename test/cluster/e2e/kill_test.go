@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"sync"
@@ -15,6 +16,12 @@ import (
 )
 
 var errKilled = errors.New("the program was killed")
+
+// Only a part of the requests can be tried, to look at one again.
+var (
+	killFrom = flag.Int("kill-from", 1, "first mutating request that TestKilledAtEachRequest tries")
+	killTo   = flag.Int("kill-to", 1000, "last mutating request that TestKilledAtEachRequest tries")
+)
 
 // kill runs the tool and kills it with SIGKILL at its n-th mutating request, before
 // the server sees it or after the server has answered. It returns how many mutating
@@ -86,7 +93,7 @@ func TestKilledAtEachRequest(t *testing.T) {
 		turn   bool // turn back from the half-done state, rather than go on
 	}
 	var points []point
-	for n := 1; n <= max(steps, back); n++ {
+	for n := max(1, *killFrom); n <= min(max(steps, back), *killTo); n++ {
 		points = append(points, point{n, faultproxy.Before, false}, point{n, faultproxy.After, false})
 		if n <= steps {
 			points = append(points, point{n, faultproxy.After, true})
