@@ -22,14 +22,20 @@ const (
 	poolName    = "gpu-a"
 	workload    = "inference"
 	gpusPerNode = 4
-	// replicas leave room for one drained node; minAvailable is the budget.
-	replicas, minAvailable = 6, 5
 	// stockStatus is how often a kubelet reports its node's status by default.
 	stockStatus = 10 * time.Second
 )
 
+// size is how many pods the workload has and how many its budget asks for.
+type size struct{ replicas, minAvailable int }
+
+// full leaves just room for one drained node; few leaves room for more pods.
+func full() size { return size{6, 5} }
+func few() size  { return size{3, 2} }
+
 // rig is a cluster with the workload on it, under observation.
 type rig struct {
+	size
 	bench    *e2e.Bench
 	observer *observer
 	proxy    *faultproxy.Proxy
@@ -43,12 +49,12 @@ type rig struct {
 
 // newRig starts a cluster with stock or quick kubelets. binary is the tool's program,
 // if it takes part.
-func newRig(ctx context.Context, kubelet cluster.Kubelet, binary string, log io.Writer) (_ *rig, err error) {
+func newRig(ctx context.Context, kubelet cluster.Kubelet, s size, binary string, log io.Writer) (_ *rig, err error) {
 	dir, err := os.MkdirTemp("", "by-hand-")
 	if err != nil {
 		return nil, err
 	}
-	r := &rig{dir: dir}
+	r := &rig{size: s, dir: dir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.stop())
@@ -59,10 +65,10 @@ func newRig(ctx context.Context, kubelet cluster.Kubelet, binary string, log io.
 		e2e.GPUNode("gpu-a-2", poolName, gpusPerNode),
 		e2e.GPUNode("gpu-b-1", "gpu-b", gpusPerNode),
 	}
-	for _, s := range specs {
-		r.nodes = append(r.nodes, s.Name)
-		if s.Labels[e2e.PoolLabel] == poolName {
-			r.pool = append(r.pool, s.Name)
+	for _, n := range specs {
+		r.nodes = append(r.nodes, n.Name)
+		if n.Labels[e2e.PoolLabel] == poolName {
+			r.pool = append(r.pool, n.Name)
 		}
 	}
 	r.bench, err = e2e.NewBench(ctx, e2e.BenchOptions{
@@ -88,17 +94,17 @@ func newRig(ctx context.Context, kubelet cluster.Kubelet, binary string, log io.
 	priority := &schedulingv1.PriorityClass{
 		ObjectMeta: metav1.ObjectMeta{Name: workload}, Value: 1000, PreemptionPolicy: new(corev1.PreemptNever),
 	}
-	if err := r.bench.Apply(ctx, priority, manifests.Budget("default", workload, minAvailable)); err != nil {
+	if err := r.bench.Apply(ctx, priority, manifests.Budget("default", workload, s.minAvailable)); err != nil {
 		return nil, err
 	}
-	deployment := manifests.Workload("default", workload, replicas, nil)
+	deployment := manifests.Workload("default", workload, int32(s.replicas), nil)
 	deployment.Spec.Template.Spec.PriorityClassName = priority.Name
 	// Like most services the workload ends soon when it is asked to.
 	deployment.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(5))
 	if err := r.bench.Apply(ctx, deployment); err != nil {
 		return nil, err
 	}
-	if why := r.bench.WorkloadReady(ctx, workload, replicas); why != "" {
+	if why := r.bench.WorkloadReady(ctx, workload, s.replicas); why != "" {
 		return nil, errors.New(why)
 	}
 	return r, nil
@@ -144,7 +150,7 @@ func (r *rig) phase(ctx context.Context, every, after time.Duration, move func(c
 		}
 		return ""
 	})
-	f := r.observer.measure(s, r.pool)
+	f := r.observer.measure(s, r.pool, r.size)
 	f.failure, f.took, f.mutations = failure, took, mutations
 	return f, jobs.clear(ctx)
 }

@@ -41,7 +41,8 @@ type graceFigures struct {
 // pods on it. If they do not run it looks for what helps.
 func (r *rig) afterGrace(ctx context.Context) (graceFigures, error) {
 	f := graceFigures{}
-	for _, node := range r.pool {
+	moved := r.moved()
+	for _, node := range moved {
 		if why := e2e.Eventually(ctx, forgetPatience, func() string { return r.forgotten(ctx, node) }); why != "" {
 			return f, errors.New(why)
 		}
@@ -58,14 +59,14 @@ func (r *rig) afterGrace(ctx context.Context) (graceFigures, error) {
 	if f.ready == latePods {
 		return f, ctx.Err()
 	}
-	for _, node := range r.pool {
+	for _, node := range moved {
 		if err := r.bench.RestartKubelet(ctx, node); err != nil {
 			return f, err
 		}
 	}
 	f.afterRestart = r.readyWithin(ctx, lateWatch)
 	begin := time.Now()
-	for _, node := range r.pool {
+	for _, node := range moved {
 		if err := r.list(ctx, node); err != nil {
 			return f, err
 		}
@@ -73,6 +74,17 @@ func (r *rig) afterGrace(ctx context.Context) (graceFigures, error) {
 	f.afterList = r.readyWithin(ctx, 2*lateWatch)
 	f.cured = time.Since(begin)
 	return f, ctx.Err()
+}
+
+// moved are the nodes of the pool that have come to DRA.
+func (r *rig) moved() []string {
+	var out []string
+	for _, n := range r.pool {
+		if r.observer.line(r.observer.published, n).at(time.Now()) > 0 {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // forgetPatience bounds the wait for a kubelet's grace, 5 minutes as released.

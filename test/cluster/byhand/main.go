@@ -106,7 +106,7 @@ func (c *comparison) run(ctx context.Context) error {
 
 // stock moves the pool there and back with kubelets as released.
 func (c *comparison) stock(ctx context.Context, withTool bool, res *result) error {
-	return c.with(ctx, cluster.KubeletStock, withTool, func(r *rig, m mover) (err error) {
+	return c.with(ctx, cluster.KubeletStock, full(), withTool, func(r *rig, m mover) (err error) {
 		res.mover = m.name()
 		c.heading("%s, forward", m.name())
 		if res.forward, err = r.phase(ctx, c.every, afterwards, m.forward); err != nil {
@@ -134,7 +134,7 @@ const shortTimeout = "60s"
 // quick moves the pool with kubelets whose waits are short, and looks at what shows
 // only after them.
 func (c *comparison) quick(ctx context.Context, withTool bool, res *result) error {
-	return c.with(ctx, cluster.KubeletQuick, withTool, func(r *rig, m mover) (err error) {
+	return c.with(ctx, cluster.KubeletQuick, few(), withTool, func(r *rig, m mover) (err error) {
 		res.mover = m.name()
 		c.heading("%s, forward, with kubelets that forget the plugin after 20 s instead of 5 min", m.name())
 		s, isScript := m.(*script)
@@ -161,12 +161,12 @@ func (c *comparison) quick(ctx context.Context, withTool bool, res *result) erro
 }
 
 // with runs do on a cluster of its own.
-func (c *comparison) with(ctx context.Context, kubelet cluster.Kubelet, withTool bool, do func(*rig, mover) error) (err error) {
+func (c *comparison) with(ctx context.Context, kubelet cluster.Kubelet, s size, withTool bool, do func(*rig, mover) error) (err error) {
 	binary := ""
 	if withTool {
 		binary = c.binary
 	}
-	r, err := newRig(ctx, kubelet, binary, c.log)
+	r, err := newRig(ctx, kubelet, s, binary, c.log)
 	if err != nil {
 		return err
 	}

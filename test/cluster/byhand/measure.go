@@ -19,6 +19,7 @@ type figures struct {
 	// pool, restartedOpen those on nodes of the pool that were open to pods.
 	restartedElsewhere, restartedOpen []string
 	nodes                             []nodeFigures
+	workload                          size
 	// leastAvailable are the fewest available pods of the workload; belowBudget is
 	// for how long there were fewer than its budget asks for.
 	leastAvailable int
@@ -48,14 +49,6 @@ type jobFigures struct {
 	failed, waiting map[string]int
 }
 
-func (j jobFigures) lost() int {
-	n := 0
-	for _, count := range j.failed {
-		n += count
-	}
-	return n
-}
-
 func (j jobFigures) hanging() int {
 	n := 0
 	for _, count := range j.waiting {
@@ -65,8 +58,8 @@ func (j jobFigures) hanging() int {
 }
 
 // measure evaluates what was seen within a span of time.
-func (o *observer) measure(s span, pool []string) figures {
-	f := figures{leastAvailable: replicas, jobs: o.jobs(s), twice: o.twice(s)}
+func (o *observer) measure(s span, pool []string, w size) figures {
+	f := figures{workload: w, leastAvailable: w.replicas, jobs: o.jobs(s), twice: o.twice(s)}
 	for _, node := range o.nodes {
 		var (
 			allocatable = o.line(o.allocatable, node)
@@ -101,7 +94,7 @@ func (o *observer) measure(s span, pool []string) figures {
 			f.leastAvailable = min(f.leastAvailable, p.value)
 		}
 	}
-	f.belowBudget = s.lasting(func(v []int) bool { return v[0] < minAvailable }, available)
+	f.belowBudget = s.lasting(func(v []int) bool { return v[0] < w.minAvailable }, available)
 	return f
 }
 

@@ -48,8 +48,8 @@ func rowsOf(all []figures) []row {
 		add(n.node+": same GPUs by plugin and driver", at(func(n nodeFigures) time.Duration { return n.both }))
 		add(n.node+": the same while open to pods", at(func(n nodeFigures) time.Duration { return n.bothOpen }))
 	}
-	add("fewest available pods of the workload", func(f figures) string { return fmt.Sprintf("%d of %d", f.leastAvailable, replicas) })
-	add("fewer than the budget's "+fmt.Sprint(minAvailable), func(f figures) string { return seconds(f.belowBudget) })
+	add("fewest available pods of the workload", func(f figures) string { return fmt.Sprintf("%d of %d", f.leastAvailable, f.workload.replicas) })
+	add("fewer than its budget asks for", func(f figures) string { return seconds(f.belowBudget) })
 	add("short jobs submitted", func(f figures) string { return fmt.Sprint(f.jobs.submitted) })
 	add("ran by plugin, by claim", func(f figures) string { return fmt.Sprintf("%d, %d", f.jobs.byPlugin, f.jobs.byClaim) })
 	add("jobs lost", func(f figures) string { return counts(f.jobs.failed) })

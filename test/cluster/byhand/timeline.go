@@ -37,8 +37,6 @@ func (t timeline) at(when time.Time) int {
 // span is a stretch of time.
 type span struct{ from, to time.Time }
 
-func (s span) length() time.Duration { return s.to.Sub(s.from) }
-
 // lasting is for how long within s a condition held for the values of all lines.
 func (s span) lasting(holds func(values []int) bool, lines ...timeline) time.Duration {
 	moments := []time.Time{s.from, s.to}
