@@ -53,7 +53,7 @@ func rowsOf(all []figures) []row {
 	add("short jobs submitted", func(f figures) string { return fmt.Sprint(f.jobs.submitted) })
 	add("ran by plugin, by claim", func(f figures) string { return fmt.Sprintf("%d, %d", f.jobs.byPlugin, f.jobs.byClaim) })
 	add("jobs lost", func(f figures) string { return counts(f.jobs.failed) })
-	add("jobs that hang", func(f figures) string { return counts(f.jobs.waiting) })
+	add("jobs that did not run", func(f figures) string { return counts(f.jobs.waiting) })
 	add("GPUs given to two containers", func(f figures) string { return names(f.twice) })
 	return rows
 }
