@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -21,28 +20,18 @@ func (s *session) gone(ctx context.Context, step plan.Step, resource dynamic.Res
 	if len(step.Waits) > 0 {
 		limit = step.Waits[0].Deadline.Duration
 	}
-	wake := make(chan struct{}, 1)
-	source, err := newSource(sourceSpec{
-		what: object.GetKind() + " " + object.GetName(), client: s.dynamic, example: &unstructured.Unstructured{},
-		selector: fields.OneTermEqualSelector("metadata.name", object.GetName()).String(),
-		list:     func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return resource.List(ctx, o) },
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	source, wake, err := watchOne(watching, object.GetKind()+" "+object.GetName(), object.GetName(), lister{
+		client: s.dynamic, kind: &unstructured.Unstructured{},
+		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return resource.List(ctx, o) },
 		watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return resource.Watch(ctx, o)
 		},
-		changed: func(...any) {
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
-		},
-		transform: func(o any) (any, error) { return o, nil },
 	})
 	if err != nil {
 		return err
 	}
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	go source.informer.RunWithContext(watching)
 	return WaitFor(ctx, WaitOptions{Step: step.ID, For: what, Deadline: limit, Clock: s.deps.Clock, Sink: s.deps.Sink},
 		func() <-chan struct{} { return wake },
 		func() (string, error) {

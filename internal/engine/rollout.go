@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -21,27 +20,17 @@ func (s *session) rolledOut(ctx context.Context, step plan.Step, ds *appsv1.Daem
 	if len(step.Waits) > 0 {
 		what, limit = step.Waits[0].For, step.Waits[0].Deadline.Duration
 	}
-	wake := make(chan struct{}, 1)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
 	sets := s.client.AppsV1().DaemonSets(ds.Namespace)
-	source, err := newSource(sourceSpec{
-		what: "daemonset " + ds.Namespace + "/" + ds.Name, client: s.client, example: &appsv1.DaemonSet{},
-		selector: fields.OneTermEqualSelector("metadata.name", ds.Name).String(),
-		list:     func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return sets.List(ctx, o) },
-		watch:    func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return sets.Watch(ctx, o) },
-		changed: func(...any) {
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
-		},
-		transform: func(o any) (any, error) { return o, nil },
+	source, wake, err := watchOne(watching, "daemonset "+ds.Namespace+"/"+ds.Name, ds.Name, lister{
+		client: s.client, kind: &appsv1.DaemonSet{},
+		list:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return sets.List(ctx, o) },
+		watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return sets.Watch(ctx, o) },
 	})
 	if err != nil {
 		return err
 	}
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	go source.informer.RunWithContext(watching)
 	return WaitFor(ctx, WaitOptions{Step: step.ID, For: what, Deadline: limit, Clock: s.deps.Clock, Sink: s.deps.Sink},
 		func() <-chan struct{} { return wake },
 		func() (string, error) {
