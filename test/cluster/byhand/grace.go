@@ -18,7 +18,7 @@ import (
 
 const (
 	late      = "late"
-	latePods  = 2
+	latePods  = 4
 	lateWatch = 30 * time.Second
 )
 
@@ -28,7 +28,7 @@ type graceFigures struct {
 	// failure is how the move before it ended.
 	failure error
 	ready   int
-	// reasons are why the others did not run, by number.
+	// reasons are why the others did not run, and where, by number.
 	reasons map[string]int
 	// afterRestart are ready pods after the kubelets were restarted, afterList after
 	// somebody called List of the PodResources API on each node, and cured is how long
@@ -54,7 +54,7 @@ func (r *rig) afterGrace(ctx context.Context) (graceFigures, error) {
 	f.ready = r.readyWithin(ctx, lateWatch)
 	f.reasons = map[string]int{}
 	for _, life := range r.observer.lives(func(l *podLife) bool { return l.app == late && l.uuids == nil && l.gone.IsZero() }) {
-		f.reasons[life.reason]++
+		f.reasons[life.reason+" on "+life.node]++
 	}
 	if f.ready == latePods {
 		return f, ctx.Err()
