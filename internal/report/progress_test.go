@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,8 +98,26 @@ func (s *screen) write(text string) error {
 	return nil
 }
 
+// lockedBuffer may be read while a live region draws on it.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
 func TestLive(t *testing.T) {
-	var b bytes.Buffer
+	var b lockedBuffer // the ticker's goroutine draws too
 	clock := clocktesting.NewFakeClock(noon)
 	live := NewLive(&b, func() int { return 60 }, clock)
 	for _, e := range story()[:8] {
