@@ -35,6 +35,9 @@ func drm011() Check {
 				case u.Part == cluster.PartIdentity:
 					f.Message += ", so the cluster cannot be told from another"
 					f.Remedy = "give the user that runs the tool the right to get namespace kube-system"
+				case u.Part == cluster.PartJournals:
+					f.Message += ", so what earlier runs have recorded is not known"
+					f.Remedy = "give the user that runs the tool the right to list configmaps in the tool's namespace"
 				case len(blind) > 0:
 					f.Message += ", so " + strings.Join(blind, ", ") + " could not be checked"
 				default:

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/engine"
 	"github.com/dramigrate/dramigrate/internal/helperpod"
 	"github.com/dramigrate/dramigrate/internal/plan"
@@ -42,12 +43,12 @@ func (a *app) newCanary(ctx context.Context, c canaryConfig) (canaryFunc, func()
 	if err != nil {
 		return nil, nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	journal, _, err := a.journalsIn(bare, c.namespace).Load(ctx, c.pool)
+	journal, _, err := (&engine.Journals{Client: bare, Namespace: c.namespace, Clock: a.Clock()}).Load(ctx, c.pool)
 	if err != nil {
 		return nil, nil, err
 	}
 	lock, err := engine.Acquire(ctx, engine.LockOptions{
-		Client: bare, Namespace: c.namespace, Name: engine.ObjectName(c.pool), Holder: c.holder,
+		Client: bare, Namespace: c.namespace, Name: cluster.RecordName(c.pool), Holder: c.holder,
 		Wait: c.wait, Info: map[string]string{"operation": "verify", "version": a.build.Version},
 		MinEpoch: engine.MaxEpoch(journal), Clock: a.Clock(),
 	})

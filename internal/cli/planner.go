@@ -25,7 +25,7 @@ type planner struct {
 
 // plan reads the cluster and plans.
 func (p *planner) plan(ctx context.Context) (*plan.Plan, error) {
-	l, err := p.app.look(ctx)
+	s, err := p.app.look(ctx, p.namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -34,45 +34,40 @@ func (p *planner) plan(ctx context.Context) (*plan.Plan, error) {
 		Resource: p.resource, Driver: p.driver, Settings: p.settings, Manifests: p.manifests,
 	}
 	if p.pool != nil {
-		if in.Pool, err = p.find(ctx, l); err != nil {
+		if in.Pool, err = p.find(s); err != nil {
 			return nil, err
 		}
 	}
-	journal, _, err := p.app.journalsIn(l.client, p.namespace).Load(ctx, "")
-	if err != nil {
-		return nil, err
+	if journal := s.Journal(""); journal != nil {
+		in.Shared = journal.Shared
 	}
-	in.Shared = journal.Shared
-	return plan.Build(in, l.snapshot)
+	return plan.Build(in, s)
 }
 
 // find resolves the pool. For a rollback the journal counts as well: its selector if
 // neither a label nor a node's mark gives the pool's name any more, and its nodes
 // whatever became of their labels.
-func (p *planner) find(ctx context.Context, l *look) (cluster.NodePool, error) {
-	pool, err := p.pool.find(l.snapshot)
+func (p *planner) find(s *cluster.Snapshot) (cluster.NodePool, error) {
+	pool, err := p.pool.find(s)
 	name := cmp.Or(pool.Name, p.pool.arg)
 	if p.op != plan.Rollback || name == "" {
 		return pool, err
 	}
-	journal, found, jerr := p.app.journalsIn(l.client, p.namespace).Load(ctx, name)
-	if jerr != nil {
-		if err == nil {
-			err = jerr
-		}
+	journal := s.Journal(name)
+	if journal == nil {
 		return pool, err
 	}
 	if err != nil {
-		if !found || journal.Selector == "" {
+		if journal.Selector == "" {
 			return pool, err
 		}
 		byJournal := poolFlags{selector: journal.Selector, name: name}
-		if pool, err = byJournal.find(l.snapshot); err != nil {
+		if pool, err = byJournal.find(s); err != nil {
 			return pool, err
 		}
 	}
 	for _, n := range journal.Nodes {
-		if _, exists := l.snapshot.Node(n); exists {
+		if _, exists := s.Node(n); exists {
 			pool.Nodes = append(pool.Nodes, n)
 		}
 	}

@@ -72,12 +72,12 @@ func completePools(a *app) cobra.CompletionFunc {
 		}
 		ctx, cancel := context.WithTimeout(contextOf(cmd), completionTimeout)
 		defer cancel()
-		l, err := a.look(ctx)
+		s, err := a.look(ctx, "")
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		var names []string
-		for _, p := range cluster.Pools(l.snapshot.Nodes) {
+		for _, p := range cluster.Pools(s.Nodes) {
 			names = append(names, p.Name)
 		}
 		slices.Sort(names)

@@ -30,21 +30,21 @@ plugin, by neither mechanism, or by DRA. Reads only.`,
 }
 
 func runPools(ctx context.Context, a *app, format *format) error {
-	l, err := a.look(ctx)
+	s, err := a.look(ctx, a.namespace)
 	if err != nil {
 		return err
 	}
-	pools := cluster.Pools(l.snapshot.Nodes)
+	pools := cluster.Pools(s.Nodes)
 	var records map[string]status.Record
 	if format.value != "table" && format.value != "name" {
-		records = a.records(ctx, l, pools)
+		records = a.records(s, pools)
 	}
-	s := status.New(l.snapshot, pools, records, a.resource, a.driver, true)
-	return format.print(a.Out, s, func() error {
+	out := status.New(s, pools, records, a.resource, a.driver, true)
+	return format.print(a.Out, out, func() error {
 		if format.value == "name" {
-			return report.Names(a.Out, s)
+			return report.Names(a.Out, out)
 		}
-		return report.Pools(a.styled(a.Out), s, format.value == "wide")
+		return report.Pools(a.styled(a.Out), out, format.value == "wide")
 	})
 }
 

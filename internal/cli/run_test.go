@@ -25,6 +25,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/engine"
 	"github.com/dramigrate/dramigrate/internal/event"
 	"github.com/dramigrate/dramigrate/internal/plan"
@@ -183,7 +184,7 @@ func TestExitCodesOfRuns(t *testing.T) {
 		want  string
 	}{
 		{"done", nil, ExitOK, ""},
-		{"locked", &engine.LockedError{LockInfo: engine.LockInfo{Namespace: "n", Name: "pool-gpu-a", Holder: "she@host"}}, ExitLocked, "she@host"},
+		{"locked", &engine.LockedError{LockInfo: cluster.LockInfo{Namespace: "n", Name: "pool-gpu-a", Holder: "she@host"}}, ExitLocked, "she@host"},
 		{"refused", &engine.RefusedError{Reason: "the cluster has changed", Hint: "look at a new plan"}, ExitRefused, "look at a new plan"},
 		{"stopped", fmt.Errorf("wrapped: %w", &engine.StoppedError{Err: errors.New("node/a-1: drain: a budget"), Hint: "run it again"}), ExitStopped, "node/a-1: drain: a budget; run it again"},
 		{"stopped by another's lock", &engine.StoppedError{Err: &engine.LockedError{}}, ExitStopped, ""},

@@ -65,12 +65,14 @@ func wantCode(ts *testscript.TestScript, _ bool, args []string) {
 func stubAPI(folder string) http.Handler {
 	lists := map[string]string{
 		"api_v1_nodes": "NodeList v1", "api_v1_pods": "PodList v1", "apis_apps_v1_daemonsets": "DaemonSetList apps/v1",
-		"apis_policy_v1_poddisruptionbudgets":    "PodDisruptionBudgetList policy/v1",
-		"apis_resource.k8s.io_v1_resourceslices": "ResourceSliceList resource.k8s.io/v1",
-		"apis_resource.k8s.io_v1_resourceclaims": "ResourceClaimList resource.k8s.io/v1",
-		"apis_resource.k8s.io_v1_deviceclasses":  "DeviceClassList resource.k8s.io/v1",
-		"api_v1_namespaces_kube-system":          "Namespace v1",
-		"version":                                "",
+		"apis_policy_v1_poddisruptionbudgets":                             "PodDisruptionBudgetList policy/v1",
+		"apis_resource.k8s.io_v1_resourceslices":                          "ResourceSliceList resource.k8s.io/v1",
+		"apis_resource.k8s.io_v1_resourceclaims":                          "ResourceClaimList resource.k8s.io/v1",
+		"apis_resource.k8s.io_v1_deviceclasses":                           "DeviceClassList resource.k8s.io/v1",
+		"api_v1_namespaces_dramigrate-system_configmaps":                  "ConfigMapList v1",
+		"apis_coordination.k8s.io_v1_namespaces_dramigrate-system_leases": "LeaseList coordination.k8s.io/v1",
+		"api_v1_namespaces_kube-system":                                   "Namespace v1",
+		"version":                                                         "",
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -32,18 +32,18 @@ pool its lock and its last run. Reads only; what may not be read is said and lef
 }
 
 func runStatus(ctx context.Context, a *app, pool *poolFlags, format *format) error {
-	l, err := a.look(ctx)
+	s, err := a.look(ctx, a.namespace)
 	if err != nil {
 		return err
 	}
-	pools := cluster.Pools(l.snapshot.Nodes)
+	pools := cluster.Pools(s.Nodes)
 	if pool.given() {
-		one, err := pool.find(l.snapshot)
+		one, err := pool.find(s)
 		if err != nil {
 			return err
 		}
 		pools = []cluster.NodePool{one}
 	}
-	s := status.New(l.snapshot, pools, a.records(ctx, l, pools), a.resource, a.driver, !pool.given())
-	return format.print(a.Out, s, func() error { return report.Status(a.styled(a.Out), s) })
+	out := status.New(s, pools, a.records(s, pools), a.resource, a.driver, !pool.given())
+	return format.print(a.Out, out, func() error { return report.Status(a.styled(a.Out), out) })
 }

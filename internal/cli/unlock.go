@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/engine"
 	"github.com/dramigrate/dramigrate/internal/report"
 )
@@ -50,7 +51,7 @@ func (o *unlockOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	info, err := engine.Inspect(ctx, client, a.namespace, engine.ObjectName(o.pool))
+	info, err := engine.Inspect(ctx, client, a.namespace, cluster.RecordName(o.pool))
 	if err != nil {
 		return err
 	}

@@ -62,15 +62,15 @@ it has to be. 7: something could not be seen.`,
 }
 
 func (o *verifyOptions) run(ctx context.Context) error {
-	l, err := o.app.look(ctx)
+	s, err := o.app.look(ctx, "")
 	if err != nil {
 		return err
 	}
-	pool, err := o.pool.find(l.snapshot)
+	pool, err := o.pool.find(s)
 	if err != nil {
 		return err
 	}
-	v := status.Verify(ctx, l.snapshot, status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver})
+	v := status.Verify(ctx, s, status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver})
 	if o.canary {
 		if err := o.canaries(ctx, pool.Name, v); err != nil {
 			return err

@@ -11,11 +11,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -30,6 +32,8 @@ const (
 	PartBudgets    = "poddisruptionbudgets"
 	PartIdentity   = "namespaces" // the UID of kube-system
 	PartVersion    = "version"
+	PartJournals   = "configmaps" // the tool's own
+	PartLocks      = "leases"     // the tool's own
 )
 
 // LoadOptions bound what a load asks of the API server. Zero values mean defaults.
@@ -38,6 +42,9 @@ type LoadOptions struct {
 	PageSize int64
 	// Concurrency is the number of lists that run at the same time; 4 by default.
 	Concurrency int
+	// Namespace is the tool's own, whose journals and locks are read; without it they
+	// are not, and nobody asks for them.
+	Namespace string
 }
 
 // Load reads the cluster once. Lists are paged, and a page is dropped as soon as
@@ -45,7 +52,7 @@ type LoadOptions struct {
 // that the server does not serve, becomes an entry of Unknown; only nodes must be
 // readable. Every other failure, a context that ended included, is an error.
 func Load(ctx context.Context, client kubernetes.Interface, o LoadOptions) (*Snapshot, error) {
-	l := &loader{client: client, page: cmp.Or(o.PageSize, 500)}
+	l := &loader{client: client, page: cmp.Or(o.PageSize, 500), namespace: o.Namespace}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(cmp.Or(o.Concurrency, 4))
 	// The longest list goes first, so that the others run beside it.
@@ -62,6 +69,8 @@ func Load(ctx context.Context, client kubernetes.Interface, o LoadOptions) (*Sna
 		{PartClasses, l.classes},
 		{PartIdentity, l.identity},
 		{PartVersion, l.version},
+		{PartJournals, l.journals},
+		{PartLocks, l.locks},
 	} {
 		g.Go(func() error { return l.tolerate(part.name, part.load(ctx)) })
 	}
@@ -73,10 +82,11 @@ func Load(ctx context.Context, client kubernetes.Interface, o LoadOptions) (*Sna
 }
 
 type loader struct {
-	client kubernetes.Interface
-	page   int64
-	mu     sync.Mutex // guards out.Unknown; every other field has one writer
-	out    Snapshot
+	client    kubernetes.Interface
+	page      int64
+	namespace string
+	mu        sync.Mutex // guards out.Unknown; every other field has one writer
+	out       Snapshot
 }
 
 // tolerate turns the failures that say "you cannot see this" into an Unknown.
@@ -84,7 +94,8 @@ func (l *loader) tolerate(part string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case part != PartNodes && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)):
+	case part != PartNodes && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) ||
+		apierrors.IsMethodNotSupported(err) || errors.As(err, &unreadable{})):
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.out.Unknown = append(l.out.Unknown, Unknown{Part: part, Reason: err.Error()})
@@ -171,6 +182,41 @@ func (l *loader) budgets(ctx context.Context) error {
 		func(p *policyv1.PodDisruptionBudgetList) []policyv1.PodDisruptionBudget { return p.Items }, SlimBudget)
 }
 
+func (l *loader) journals(ctx context.Context) error {
+	if l.namespace == "" {
+		return nil
+	}
+	var maps []corev1.ConfigMap
+	list := func(ctx context.Context, o metav1.ListOptions) (*corev1.ConfigMapList, error) {
+		o.LabelSelector = labels.Set{KindLabel: KindJournal}.String()
+		return l.client.CoreV1().ConfigMaps(l.namespace).List(ctx, o)
+	}
+	err := collect(ctx, l.page, &maps, list,
+		func(p *corev1.ConfigMapList) []corev1.ConfigMap { return p.Items }, func(c *corev1.ConfigMap) corev1.ConfigMap { return *c })
+	if err != nil {
+		return err
+	}
+	for i := range maps {
+		journal, err := DecodeJournal(&maps[i])
+		if err != nil {
+			return unreadable{err}
+		}
+		l.out.Journals = append(l.out.Journals, *journal)
+	}
+	return nil
+}
+
+func (l *loader) locks(ctx context.Context) error {
+	if l.namespace == "" {
+		return nil
+	}
+	return collect(ctx, l.page, &l.out.Locks, l.client.CoordinationV1().Leases(l.namespace).List,
+		func(p *coordinationv1.LeaseList) []coordinationv1.Lease { return p.Items }, LockOf)
+}
+
+// unreadable is an object that is there and cannot be understood.
+type unreadable struct{ error }
+
 func (l *loader) identity(ctx context.Context) error {
 	ns, err := l.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
@@ -212,6 +258,8 @@ func (l *loader) sort() {
 	byName(l.out.Classes)
 	byName(l.out.Claims)
 	byName(l.out.Budgets)
+	slices.SortFunc(l.out.Journals, func(a, b Journal) int { return cmp.Compare(a.Pool, b.Pool) })
+	slices.SortFunc(l.out.Locks, func(a, b LockInfo) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(l.out.Unknown, func(a, b Unknown) int { return cmp.Compare(a.Part, b.Part) })
 }
 

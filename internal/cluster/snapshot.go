@@ -26,6 +26,10 @@ type Snapshot struct {
 	Classes    []resourcev1.DeviceClass
 	Claims     []resourcev1.ResourceClaim
 	Budgets    []policyv1.PodDisruptionBudget
+	// Journals and Locks are the tool's own records, by pool; that of the shared
+	// objects has no pool.
+	Journals []Journal
+	Locks    []LockInfo
 	// Unknown lists what could not be read. A rule that needs such a part must
 	// answer "unknown", never "fine".
 	Unknown []Unknown

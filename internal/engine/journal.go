@@ -2,17 +2,13 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
@@ -21,12 +17,8 @@ import (
 	"github.com/dramigrate/dramigrate/internal/event"
 )
 
-// Where a journal stands in its ConfigMap, and how large it may become.
+// How large a journal may become.
 const (
-	journalKey      = "journal.yaml"
-	poolAnnotation  = "dramigrate.dev/pool"
-	kindLabel       = "dramigrate.dev/kind"
-	journalKindName = "journal"
 	// MaxRuns is how many runs a journal keeps.
 	MaxRuns = 20
 	// MaxJournalBytes is far below the 1 MiB that an object may have, so that a
@@ -81,41 +73,14 @@ type Journals struct {
 	Clock     clock.Clock
 }
 
-// ObjectName is the name of a pool's ConfigMap and Lease ("shared" for the empty
-// name). A pool's name is a label's value, or what a person typed; one that does not
-// fit into an object's name is cut down and carries a hash of the true name.
-func ObjectName(pool string) string {
-	if pool == "" {
-		return "shared"
-	}
-	name := "pool-" + pool
-	if len(validation.IsDNS1123Subdomain(name)) == 0 {
-		return name
-	}
-	sum := sha256.Sum256([]byte(pool))
-	var b strings.Builder
-	for _, r := range strings.ToLower(pool) {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			b.WriteRune(r)
-		} else {
-			b.WriteByte('-')
-		}
-	}
-	short := b.String()
-	if len(short) > 200 {
-		short = short[:200]
-	}
-	return "pool-" + short + "-" + hex.EncodeToString(sum[:4])
-}
-
 func (j *Journals) object(pool string) string {
-	return "configmap/" + j.Namespace + "/" + ObjectName(pool)
+	return "configmap/" + j.Namespace + "/" + cluster.RecordName(pool)
 }
 
 // Load reads a journal. One that does not exist yet is returned empty, with found
 // false.
 func (j *Journals) Load(ctx context.Context, pool string) (journal *cluster.Journal, found bool, err error) {
-	cm, err := j.Client.CoreV1().ConfigMaps(j.Namespace).Get(ctx, ObjectName(pool), metav1.GetOptions{})
+	cm, err := j.Client.CoreV1().ConfigMaps(j.Namespace).Get(ctx, cluster.RecordName(pool), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return newJournal(pool), false, nil
 	}
@@ -136,7 +101,7 @@ func (j *Journals) Update(ctx context.Context, pool string, epoch int64, change 
 	object := j.object(pool)
 	var journal *cluster.Journal
 	err := retry(ctx, j.Clock, func() (again bool, err error) {
-		cm, err := maps.Get(ctx, ObjectName(pool), metav1.GetOptions{})
+		cm, err := maps.Get(ctx, cluster.RecordName(pool), metav1.GetOptions{})
 		fresh := apierrors.IsNotFound(err)
 		switch {
 		case fresh:
@@ -168,7 +133,7 @@ func (j *Journals) Update(ctx context.Context, pool string, epoch int64, change 
 		if cm.Data == nil {
 			cm.Data = map[string]string{}
 		}
-		cm.Data[journalKey] = string(data)
+		cm.Data[cluster.JournalKey] = string(data)
 		_, err = maps.Update(ctx, cm, metav1.UpdateOptions{FieldManager: FieldManager})
 		// NotFound: deleted in between; the next round creates it anew.
 		return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || transient(err), err
@@ -191,39 +156,24 @@ func newJournal(pool string) *cluster.Journal {
 func (j *Journals) newConfigMap(pool string, data []byte) *corev1.ConfigMap {
 	cm := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: j.Namespace, Name: ObjectName(pool),
-			Labels: map[string]string{ManagedByLabel: FieldManager, kindLabel: journalKindName},
+			Namespace: j.Namespace, Name: cluster.RecordName(pool),
+			Labels: map[string]string{ManagedByLabel: FieldManager, cluster.KindLabel: cluster.KindJournal},
 		},
-		Data: map[string]string{journalKey: string(data)},
+		Data: map[string]string{cluster.JournalKey: string(data)},
 	}
 	if pool != "" {
-		cm.Annotations = map[string]string{poolAnnotation: pool}
+		cm.Annotations = map[string]string{cluster.PoolAnnotation: pool}
 	}
 	return cm
 }
 
-// decode is strict: a field that this version does not know would be lost at the
-// next write.
 func (j *Journals) decode(cm *corev1.ConfigMap, pool string) (*cluster.Journal, error) {
-	object := j.object(pool)
-	data, ok := cm.Data[journalKey]
-	if !ok {
-		return nil, fmt.Errorf("%s: has no key %s", object, journalKey)
-	}
-	var head metav1.TypeMeta
-	if err := yaml.Unmarshal([]byte(data), &head); err != nil {
-		return nil, fmt.Errorf("%s: %w", object, err)
-	}
-	if head.APIVersion != cluster.APIVersion || head.Kind != cluster.JournalKind {
-		return nil, fmt.Errorf("%s: is a %s %s; this version reads %s %s only", object,
-			head.APIVersion, head.Kind, cluster.APIVersion, cluster.JournalKind)
-	}
-	journal := &cluster.Journal{}
-	if err := yaml.UnmarshalStrict([]byte(data), journal); err != nil {
-		return nil, fmt.Errorf("%s: %w", object, err)
+	journal, err := cluster.DecodeJournal(cm)
+	if err != nil {
+		return nil, err
 	}
 	if journal.Pool != pool {
-		return nil, fmt.Errorf("%s: is the journal of pool %q, not of %q", object, journal.Pool, pool)
+		return nil, fmt.Errorf("%s: is the journal of pool %q, not of %q", j.object(pool), journal.Pool, pool)
 	}
 	return journal, nil
 }

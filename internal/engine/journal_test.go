@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
@@ -239,33 +238,5 @@ func TestJournalRefusesWhatItCannotKeep(t *testing.T) {
 		if _, err := js.Update(context.Background(), "a", 1, addRun("r1", 1)); err == nil {
 			t.Errorf("%s: written over", name)
 		}
-	}
-}
-
-func TestObjectName(t *testing.T) {
-	seen := map[string]string{}
-	for pool, want := range map[string]string{
-		"":                       "shared",
-		"shared":                 "pool-shared",
-		"gpu-a":                  "pool-gpu-a",
-		"a.b-1":                  "pool-a.b-1",
-		"GPU_a":                  "pool-gpu-a-",
-		"gpu/a":                  "pool-gpu-a-",
-		"gpu=a":                  "pool-gpu-a-",
-		"Ünï":                    "pool--n--",
-		strings.Repeat("x", 300): "pool-" + strings.Repeat("x", 200) + "-",
-	} {
-		got := ObjectName(pool)
-		hashed := strings.HasSuffix(want, "-")
-		if !hashed && got != want || hashed && (!strings.HasPrefix(got, want) || len(got) != len(want)+8) {
-			t.Errorf("%q: %q, want %q", pool, got, want)
-		}
-		if bad := validation.IsDNS1123Subdomain(got); len(bad) > 0 {
-			t.Errorf("%q: %q: %v", pool, got, bad)
-		}
-		if other, ok := seen[got]; ok {
-			t.Errorf("%q and %q share the name %q", pool, other, got)
-		}
-		seen[got] = pool
 	}
 }

@@ -13,11 +13,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/event"
 )
 
 // DefaultTTL is how long a Lease outlives its last renewal.
-const DefaultTTL = 60 * time.Second
+const DefaultTTL = cluster.DefaultLockTTL
 
 // The shares of the TTL by which a lock is kept. A holder gives up while a third of
 // the TTL is still left, so that it has stopped before anybody else may begin.
@@ -215,7 +216,7 @@ func (l *Lock) renew(ctx context.Context, lease *coordinationv1.Lease, limit tim
 
 // notOurs says why a Lease, as it was read, is not this lock's.
 func (l *Lock) notOurs(lease *coordinationv1.Lease) string {
-	h := infoOf(lease)
+	h := cluster.LockOf(lease)
 	switch {
 	case h.Holder == "":
 		return "the Lease was unlocked by somebody else"

@@ -14,11 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/event"
 )
-
-// infoPrefix is the prefix of the annotations that carry LockOptions.Info.
-const infoPrefix = "dramigrate.dev/"
 
 // recheck bounds how long a wait for another holder relies on one watch.
 const recheck = 5 * time.Second
@@ -28,28 +26,8 @@ func NewHolder(user, host string) string {
 	return user + "@" + host + "/" + string(uuid.NewUUID())
 }
 
-// LockInfo is what a Lease says about its holder.
-type LockInfo struct {
-	Namespace, Name string
-	// Holder is empty if nobody holds the Lease.
-	Holder string
-	// Since and RenewedAt are by the holder's clock; ExpiresAt is RenewedAt + TTL.
-	Since, RenewedAt, ExpiresAt time.Time
-	TTL                         time.Duration
-	Epoch                       int64
-	// Info is LockOptions.Info of the last holder.
-	Info map[string]string
-}
-
-// Held says that the Lease names a holder, whether it has expired or not.
-func (i LockInfo) Held() bool { return i.Holder != "" }
-
-// Expired compares the Lease's own times with a clock that may not be the
-// holder's.
-func (i LockInfo) Expired(now time.Time) bool { return i.Held() && !now.Before(i.ExpiresAt) }
-
 // LockedError says that somebody else holds the Lease.
-type LockedError struct{ LockInfo }
+type LockedError struct{ cluster.LockInfo }
 
 func (e *LockedError) Error() string {
 	var b strings.Builder
@@ -96,10 +74,10 @@ func Acquire(ctx context.Context, o LockOptions) (*Lock, error) {
 				return nil, fmt.Errorf("lease %s/%s: take: %w", o.Namespace, o.Name, err)
 			}
 		case wait < 0:
-			return nil, &LockedError{infoOf(lease)}
+			return nil, &LockedError{cluster.LockOf(lease)}
 		default:
 			if err := a.waitChange(ctx, lease, min(wait, recheck)); err != nil {
-				return nil, fmt.Errorf("lease %s/%s: held by %s: %w", o.Namespace, o.Name, infoOf(lease).Holder, err)
+				return nil, fmt.Errorf("lease %s/%s: held by %s: %w", o.Namespace, o.Name, cluster.LockOf(lease).Holder, err)
 			}
 		}
 	}
@@ -127,7 +105,7 @@ func (a *acquirer) judge(lease *coordinationv1.Lease) time.Duration {
 		a.renewed = !a.since.IsZero()
 		a.seen, a.since = lease.ResourceVersion, now
 	}
-	info := infoOf(lease)
+	info := cluster.LockOf(lease)
 	if !info.Held() || info.Holder == a.o.Holder {
 		return 0
 	}
@@ -181,9 +159,9 @@ func (a *acquirer) take(ctx context.Context, old *coordinationv1.Lease) (*coordi
 	if lease.Annotations == nil {
 		lease.Annotations = map[string]string{}
 	}
-	maps.DeleteFunc(lease.Annotations, func(k, _ string) bool { return strings.HasPrefix(k, infoPrefix) })
+	maps.DeleteFunc(lease.Annotations, func(k, _ string) bool { return strings.HasPrefix(k, cluster.LockInfoPrefix) })
 	for k, v := range a.o.Info {
-		lease.Annotations[infoPrefix+k] = v
+		lease.Annotations[cluster.LockInfoPrefix+k] = v
 	}
 	if old == nil {
 		return leases.Create(ctx, lease, metav1.CreateOptions{FieldManager: FieldManager})
@@ -203,7 +181,7 @@ func (a *acquirer) start(ctx context.Context, taken *coordinationv1.Lease, sent 
 	if a.o.Sink != nil {
 		e := event.LockTaken{Stamp: event.StampAt(sent), Lease: l.Lease(), Holder: a.o.Holder, Epoch: l.epoch}
 		if old != nil {
-			e.From = infoOf(old).Holder
+			e.From = cluster.LockOf(old).Holder
 		}
 		a.o.Sink(e)
 	}
@@ -246,22 +224,22 @@ func (a *acquirer) waitChange(ctx context.Context, lease *coordinationv1.Lease, 
 }
 
 // Inspect reads who holds a Lease. A Lease that was never taken is reported as free.
-func Inspect(ctx context.Context, client kubernetes.Interface, namespace, name string) (LockInfo, error) {
+func Inspect(ctx context.Context, client kubernetes.Interface, namespace, name string) (cluster.LockInfo, error) {
 	lease, err := client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return LockInfo{Namespace: namespace, Name: name}, nil
+		return cluster.LockInfo{Namespace: namespace, Name: name}, nil
 	}
 	if err != nil {
-		return LockInfo{}, fmt.Errorf("lease %s/%s: %w", namespace, name, err)
+		return cluster.LockInfo{}, fmt.Errorf("lease %s/%s: %w", namespace, name, err)
 	}
-	return infoOf(lease), nil
+	return cluster.LockOf(lease), nil
 }
 
 // Break takes the holder out of a Lease, exactly the one that Inspect has shown. If
 // the Lease has changed otherwise than by a renewal since, a *LockedError names who
 // holds it now. The holder notices at its next renewal; until then it may still
 // write to nodes that nobody else has marked.
-func Break(ctx context.Context, client kubernetes.Interface, shown LockInfo) error {
+func Break(ctx context.Context, client kubernetes.Interface, shown cluster.LockInfo) error {
 	leases := client.CoordinationV1().Leases(shown.Namespace)
 	for range 5 {
 		lease, err := leases.Get(ctx, shown.Name, metav1.GetOptions{})
@@ -271,7 +249,7 @@ func Break(ctx context.Context, client kubernetes.Interface, shown LockInfo) err
 		if err != nil {
 			return fmt.Errorf("lease %s/%s: %w", shown.Namespace, shown.Name, err)
 		}
-		now := infoOf(lease)
+		now := cluster.LockOf(lease)
 		if !now.Held() {
 			return nil
 		}
@@ -287,31 +265,4 @@ func Break(ctx context.Context, client kubernetes.Interface, shown LockInfo) err
 		}
 	}
 	return fmt.Errorf("lease %s/%s: unlock: it is renewed faster than it can be broken", shown.Namespace, shown.Name)
-}
-
-func infoOf(lease *coordinationv1.Lease) LockInfo {
-	s := lease.Spec
-	i := LockInfo{Namespace: lease.Namespace, Name: lease.Name, TTL: DefaultTTL, Info: map[string]string{}}
-	if s.HolderIdentity != nil {
-		i.Holder = *s.HolderIdentity
-	}
-	if s.LeaseDurationSeconds != nil {
-		i.TTL = time.Duration(*s.LeaseDurationSeconds) * time.Second
-	}
-	if s.AcquireTime != nil {
-		i.Since = s.AcquireTime.Time
-	}
-	if s.RenewTime != nil {
-		i.RenewedAt = s.RenewTime.Time
-		i.ExpiresAt = i.RenewedAt.Add(i.TTL)
-	}
-	if s.LeaseTransitions != nil {
-		i.Epoch = int64(*s.LeaseTransitions)
-	}
-	for k, v := range lease.Annotations {
-		if name, ok := strings.CutPrefix(k, infoPrefix); ok {
-			i.Info[name] = v
-		}
-	}
-	return i
 }

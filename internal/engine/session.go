@@ -68,7 +68,7 @@ func (s *session) run(ctx context.Context, pool string, do func(context.Context)
 // acquire takes the Lease of a pool, or of the shared objects (pool "").
 func (s *session) acquire(ctx context.Context, pool string, minEpoch int64, wait time.Duration) (*Lock, error) {
 	lock, err := Acquire(ctx, LockOptions{
-		Client: s.bare, Namespace: s.deps.Namespace, Name: ObjectName(pool),
+		Client: s.bare, Namespace: s.deps.Namespace, Name: cluster.RecordName(pool),
 		Holder: s.deps.Holder, TTL: s.deps.LockTTL, Wait: wait, MinEpoch: minEpoch,
 		Info: map[string]string{
 			"operation": string(s.plan.Operation), "run": s.id, "plan-digest": s.plan.Digest,

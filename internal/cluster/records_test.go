@@ -1,0 +1,79 @@
+package cluster
+
+import (
+	"strings"
+	"testing"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+func TestRecordName(t *testing.T) {
+	seen := map[string]string{}
+	for pool, want := range map[string]string{
+		"":                       "shared",
+		"shared":                 "pool-shared",
+		"gpu-a":                  "pool-gpu-a",
+		"a.b-1":                  "pool-a.b-1",
+		"GPU_a":                  "pool-gpu-a-",
+		"gpu/a":                  "pool-gpu-a-",
+		"gpu=a":                  "pool-gpu-a-",
+		"Ünï":                    "pool--n--",
+		strings.Repeat("x", 300): "pool-" + strings.Repeat("x", 200) + "-",
+	} {
+		got := RecordName(pool)
+		hashed := strings.HasSuffix(want, "-")
+		if !hashed && got != want || hashed && (!strings.HasPrefix(got, want) || len(got) != len(want)+8) {
+			t.Errorf("%q: %q, want %q", pool, got, want)
+		}
+		if bad := validation.IsDNS1123Subdomain(got); len(bad) > 0 {
+			t.Errorf("%q: %q: %v", pool, got, bad)
+		}
+		if other, ok := seen[got]; ok {
+			t.Errorf("%q and %q share the name %q", pool, other, got)
+		}
+		seen[got] = pool
+	}
+}
+
+func TestLoadRecords(t *testing.T) {
+	journal := func(name, data string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "tool", Name: name, Labels: map[string]string{KindLabel: KindJournal}},
+			Data:       map[string]string{JournalKey: data},
+		}
+	}
+	const head = "apiVersion: dramigrate.dev/v1alpha1\nkind: Journal\n"
+	holder := "she@host/1"
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "tool", Name: "pool-gpu-a", Annotations: map[string]string{LockInfoPrefix + "operation": "migrate"}},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder},
+	}
+	other := journal("pool-other", head+"pool: other\n")
+	other.Namespace = "elsewhere"
+	s, err := Load(t.Context(), server(journal("shared", head), journal("pool-gpu-a", head+"pool: gpu-a\nnodes: [a-1]\n"), other, lease),
+		LoadOptions{Namespace: "tool"})
+	if err != nil || len(s.Unknown) > 0 {
+		t.Fatalf("error %v, unknown %v", err, s.Unknown)
+	}
+	if j := s.Journal("gpu-a"); j == nil || len(j.Nodes) != 1 || s.Journal("") == nil || s.Journal("other") != nil {
+		t.Errorf("journals %+v: want those of gpu-a, with a node, and of the shared objects", s.Journals)
+	}
+	if lock, held := s.Lock("gpu-a"); !held || lock.Holder != holder || lock.Info["operation"] != "migrate" {
+		t.Errorf("lock %+v, held %v", lock, held)
+	}
+	if _, held := s.Lock(""); held {
+		t.Error("nobody holds the shared lock")
+	}
+
+	// A journal that cannot be understood is no empty one.
+	s, err = Load(t.Context(), server(journal("pool-gpu-a", head+"pool: gpu-a\nfuture: 1\n")), LoadOptions{Namespace: "tool"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if why, unknown := s.IsUnknown(PartJournals); !unknown || !strings.Contains(why, "configmap/tool/pool-gpu-a") {
+		t.Errorf("unknown %v: want the journals, with the name of the ConfigMap", s.Unknown)
+	}
+}
