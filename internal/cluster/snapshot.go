@@ -33,6 +33,20 @@ type Snapshot struct {
 	// Unknown lists what could not be read. A rule that needs such a part must
 	// answer "unknown", never "fine".
 	Unknown []Unknown
+	// Source is set if the Snapshot was made from files that may hold less than all
+	// of the cluster.
+	Source *Source
+}
+
+// Source describes files that a Snapshot was made from.
+type Source struct {
+	// Files are how many objects of each kind were read, by kind.
+	Files map[string]int `json:"files"`
+	// Ignored are how many objects of kinds that the tool does not use were passed
+	// over, by kind.
+	Ignored map[string]int `json:"ignored,omitempty"`
+	// Note says why the files cannot be taken for the whole cluster.
+	Note string `json:"note"`
 }
 
 // Identity tells one cluster from another and says what it runs.

@@ -57,6 +57,10 @@ func Build(in Intent, s *cluster.Snapshot) (*Plan, error) {
 		return nil, err
 	}
 	b.p.Findings = b.findings()
+	b.p.Unknown, b.p.Source = slices.Clone(s.Unknown), s.Source
+	if b.p.Inputs, err = b.inputs(); err != nil {
+		return nil, err
+	}
 	return seal(b.p)
 }
 

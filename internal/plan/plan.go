@@ -61,11 +61,32 @@ type Plan struct {
 	Evictions []Eviction `json:"evictions,omitempty"`
 	// Restarts are the pods that the shared steps restart, as they were seen: the
 	// blast radius of prepare and unprepare.
-	Restarts []Restart        `json:"restarts,omitempty"`
+	Restarts []Restart `json:"restarts,omitempty"`
+	// Claims is set for Migrate, if the pods and claims could be read.
+	Claims   *Claims          `json:"claims,omitempty"`
 	Settings Settings         `json:"settings"`
 	Findings []checks.Finding `json:"findings,omitempty"`
+	// Unknown is what could not be seen when the plan was made. What a finding or a
+	// list of this plan would say about it is not known, and is never taken for fine.
+	Unknown []cluster.Unknown `json:"unknown,omitempty"`
+	// Source says where the plan was made from, if not from a cluster or from a
+	// snapshot that the tool wrote: files that others wrote may hold less than all.
+	Source *cluster.Source `json:"source,omitempty"`
+	// Forecast is what the drain is expected to do to workloads; nil if it was not
+	// computed.
+	Forecast *Forecast `json:"forecast,omitempty"`
+	// Inputs tell what the plan was made from, so that apply can say what has moved.
+	Inputs Inputs `json:"inputs,omitzero"`
 	// Digest is the SHA-256 of the plan without this field.
 	Digest string `json:"digest,omitempty"`
+}
+
+// Forecast is what a run is expected to do to workloads.
+type Forecast struct {
+	// Summary are sentences for a reviewer, the most important first.
+	Summary []string `json:"summary,omitempty"`
+	// Ignored is what the forecast did not take into account.
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // Pool is the set of nodes that a plan is about.

@@ -23,6 +23,7 @@ func (b *builder) migrate() error {
 	}
 	b.p.NodeSteps = migrateSteps(b.p)
 	b.p.Evictions = b.evictions()
+	b.p.Claims = b.claims()
 	return nil
 }
 

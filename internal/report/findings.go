@@ -7,6 +7,8 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/plan"
 )
 
 // findings writes what checks found, in their order: the most severe first.
@@ -32,5 +34,30 @@ func severity(s checks.Severity, t theme) lipgloss.Style {
 		return t.warn
 	default:
 		return lipgloss.NewStyle()
+	}
+}
+
+// unknown writes what the plan was made without.
+func (d *page) unknown(list []cluster.Unknown) {
+	if len(list) == 0 {
+		return
+	}
+	d.heading(fmt.Sprintf("Not seen (%d)", len(list)))
+	for _, u := range list {
+		d.para(d.theme.warn.Render("  "+Clean(u.Part)+"  "), u.Reason, lipgloss.NewStyle())
+	}
+}
+
+// forecast writes what the run is expected to do, if that was computed.
+func (d *page) forecast(f *plan.Forecast) {
+	if f == nil {
+		return
+	}
+	d.heading("Forecast")
+	for _, sentence := range f.Summary {
+		d.para("  - ", sentence, lipgloss.NewStyle())
+	}
+	for _, what := range f.Ignored {
+		d.para("  - not taken into account: ", what, d.theme.dim)
 	}
 }

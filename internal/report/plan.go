@@ -19,6 +19,8 @@ func Plan(w io.Writer, p *plan.Plan) error {
 	d.para("  ", totals(p), lipgloss.NewStyle())
 	d.facts(p)
 	d.findings(p.Findings)
+	d.unknown(p.Unknown)
+	d.forecast(p.Forecast)
 	d.restarts(p.Restarts)
 	d.sharedSteps(p)
 	d.batches(p)
@@ -125,6 +127,13 @@ func (d *page) facts(p *plan.Plan) {
 			how = "is created by the first node that needs it"
 		}
 		d.para("  class     ", fmt.Sprintf("DeviceClass %s %s", p.Class.Name, how), plain)
+	}
+	if p.Claims != nil {
+		d.para("  claims    ", fmt.Sprintf("%s added by the pods that run now, at most %d: one for each pod with %s",
+			plural(p.Claims.Now, "ResourceClaim", "ResourceClaims"), p.Claims.AtMost, p.Resource), plain)
+	}
+	if p.Source != nil {
+		d.para("  source    ", p.Source.Note, d.theme.warn)
 	}
 	d.para("  settings  ", settings(p), plain)
 	d.para("  cluster   ", fmt.Sprintf("%s, Kubernetes %s", p.Cluster.UID, p.Cluster.ServerVersion), d.theme.dim)

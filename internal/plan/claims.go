@@ -1,0 +1,43 @@
+package plan
+
+import "github.com/dramigrate/dramigrate/internal/cluster"
+
+// Claims is how many ResourceClaim objects a migrated pool adds to the cluster: the
+// scheduler makes one for each pod that gets the extended resource by DRA (KEP-5004),
+// and they count against quotas of resourceclaims.
+type Claims struct {
+	// Now is the number of pods that hold the resource by the plugin on the pool's
+	// nodes: so many claims there are when all of them run there again.
+	Now int `json:"now"`
+	// AtMost is the number of the pool's devices: so many pods of one device fit.
+	AtMost int64 `json:"atMost"`
+}
+
+// claims counts them; nil if the pods or the claims of the cluster are not known.
+func (b *builder) claims() *Claims {
+	for _, part := range []string{cluster.PartPods, cluster.PartClaims} {
+		if _, unknown := b.s.IsUnknown(part); unknown {
+			return nil
+		}
+	}
+	out := &Claims{}
+	for _, v := range b.poolViews() {
+		out.Now += len(v.PluginBackedPods(b.p.Resources))
+		n, _ := v.Allocatable(b.in.Resource)
+		out.AtMost += n
+		if n == 0 { // switched already
+			devices, _ := cluster.DevicesOf(v.SlicesOf(b.in.Driver), b.in.Driver)
+			out.AtMost += int64(len(devices))
+		}
+	}
+	return out
+}
+
+// poolViews are the views of the pool's nodes.
+func (b *builder) poolViews() map[string]cluster.NodeView {
+	names := make([]string, len(b.p.Pool.Nodes))
+	for i, n := range b.p.Pool.Nodes {
+		names[i] = n.Name
+	}
+	return b.s.Views(names...)
+}

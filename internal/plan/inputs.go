@@ -1,0 +1,78 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Inputs are the digests of what the plan was made from, object by object: when the
+// plan is applied they tell what has moved since the review. A part that could not
+// be read has no entry here and one in Plan.Unknown.
+type Inputs struct {
+	// DaemonSets are those of the plugin and of the driver, by namespace/name: their
+	// UID and their spec.
+	DaemonSets map[string]string `json:"daemonSets,omitempty"`
+	// Class is the DeviceClass that carries the resource: its UID and spec.
+	Class string `json:"class,omitempty"`
+	// Budgets are the PodDisruptionBudgets over pods to evict, by namespace/name:
+	// their spec. What they allow at the moment comes and goes.
+	Budgets map[string]string `json:"budgets,omitempty"`
+}
+
+// inputs is called when the evictions are known.
+func (b *builder) inputs() (Inputs, error) {
+	in := Inputs{}
+	var err error
+	digest := func(of any) string {
+		data, e := canonical(of)
+		if e != nil && err == nil {
+			err = fmt.Errorf("digest: %w", e)
+		}
+		sum := sha256.Sum256(data)
+		return "sha256:" + hex.EncodeToString(sum[:])
+	}
+	sets := map[string]*appsv1.DaemonSet{}
+	for _, d := range b.inv.PluginsFor(b.in.Resource) {
+		sets[d.DaemonSet.Namespace+"/"+d.DaemonSet.Name] = d.DaemonSet
+	}
+	for _, d := range b.inv.DriversFor(b.in.Driver) {
+		sets[d.DaemonSet.Namespace+"/"+d.DaemonSet.Name] = d.DaemonSet
+	}
+	for name, ds := range sets {
+		if in.DaemonSets == nil {
+			in.DaemonSets = map[string]string{}
+		}
+		in.DaemonSets[name] = digest(struct {
+			UID  types.UID
+			Spec appsv1.DaemonSetSpec
+		}{ds.UID, ds.Spec})
+	}
+	if winner, _ := b.s.ClassFor(b.in.Resource); winner != nil {
+		in.Class = digest(struct {
+			UID  types.UID
+			Spec any
+		}{winner.UID, winner.Spec})
+	}
+	var covering []string
+	for _, e := range b.p.Evictions {
+		covering = append(covering, e.Budgets...)
+	}
+	for i := range b.s.Budgets {
+		budget := &b.s.Budgets[i]
+		if name := budget.Namespace + "/" + budget.Name; slices.Contains(covering, name) {
+			if in.Budgets == nil {
+				in.Budgets = map[string]string{}
+			}
+			in.Budgets[name] = digest(struct {
+				Spec policyv1.PodDisruptionBudgetSpec
+			}{budget.Spec})
+		}
+	}
+	return in, err
+}
