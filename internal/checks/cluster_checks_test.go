@@ -93,6 +93,18 @@ func TestDRM004(t *testing.T) {
 			[]string{"blocker nodes"}, "nodes m1, n1, n2: advertises nvidia.com/gpu"},
 		{"one node advertises by itself", Migrate, prepared, without("n2"), []string{"blocker node/n2"}, "no pod of a device plugin's DaemonSet"},
 		{"a node of another pool does", Migrate, prepared, without("m1"), nil, ""},
+		{"Bottlerocket with a DaemonSet beside", Migrate, prepared, func(s *state) {
+			s.node("n1").Status.NodeInfo.OSImage = "Bottlerocket OS 1.64.0 (aws-k8s-1.36-nvidia)"
+		}, []string{"unknown node/n1"}, "nvidia-k8s-device-plugin"},
+		{"Bottlerocket without NVIDIA's part", Migrate, prepared, func(s *state) {
+			s.node("n1").Status.NodeInfo.OSImage = "Bottlerocket OS 1.64.0 (aws-k8s-1.36)"
+		}, nil, ""},
+		{"EKS Auto Mode with a DaemonSet beside", Migrate, prepared, label("n1", "eks.amazonaws.com/compute-type", "auto"), []string{"unknown node/n1"}, "EKS Auto Mode"},
+		{"AKS managed with a DaemonSet beside", Migrate, prepared, label("n1", "kubernetes.azure.com/dcgm-exporter", "enabled"), []string{"unknown node/n1"}, "AKS manages"},
+		{"a built-in plugin that is off", Migrate, prepared, func(s *state) {
+			s.node("n1").Labels["kubernetes.azure.com/dcgm-exporter"] = "enabled"
+			s.node("n1").Status.Allocatable = corev1.ResourceList{}
+		}, nil, ""},
 		{"a node that advertises nothing", Migrate, prepared, func(s *state) {
 			without("n2")(s)
 			s.node("n2").Status.Allocatable = corev1.ResourceList{}

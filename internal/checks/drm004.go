@@ -1,7 +1,11 @@
 package checks
 
 import (
+	"fmt"
 	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
@@ -17,21 +21,45 @@ func drm004() Check {
 		Operations: []string{Prepare, Migrate},
 		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
-			bare := nodeGroups{}
+			bare, hidden := nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {
 				n, _ := v.Allocatable(in.Resource)
 				served := slices.ContainsFunc(in.Inventory.PluginsFor(in.Resource), func(p gate.PluginDaemonSet) bool {
 					return p.Role == gate.DevicePlugin && slices.Contains(p.Nodes, v.Node.Name)
 				})
-				if n > 0 && !served {
+				switch own := builtIn(v.Node); {
+				case n == 0:
+				case !served:
 					bare.add("advertises "+in.Resource+", but no pod of a device plugin's DaemonSet runs there", v.Node.Name)
+				case own != "":
+					hidden.add(own+", which may run beside the DaemonSet: whether it is switched off cannot be seen", v.Node.Name)
 				}
 			}
-			return bare.findings(in, Finding{
-				Code:     "DRM004",
-				Severity: Blocker,
-				Remedy:   "a plugin that is part of the node cannot be switched off in place: make a new pool without it, with the DRA driver, and move the workloads there",
-			})
+			return append(
+				bare.findings(in, Finding{
+					Code: "DRM004", Severity: Blocker,
+					Remedy: "a plugin that is part of the node cannot be switched off in place: make a new pool without it, with the DRA driver, and move the workloads there",
+				}),
+				hidden.findings(in, Finding{
+					Code: "DRM004", Severity: Unknown,
+					Remedy: "make a new pool whose nodes bring no plugin, with the DRA driver, and move the workloads there",
+				})...)
 		},
+	}
+}
+
+// builtIn says by what a node is known to be of a kind that brings a plugin of its
+// own; empty if by nothing.
+func builtIn(n *corev1.Node) string {
+	image := n.Status.NodeInfo.OSImage
+	switch {
+	case strings.HasPrefix(image, "Bottlerocket") && strings.Contains(image, "nvidia"):
+		return fmt.Sprintf("its image %q has the service nvidia-k8s-device-plugin", image)
+	case n.Labels["eks.amazonaws.com/compute-type"] == "auto":
+		return "label eks.amazonaws.com/compute-type=auto: EKS Auto Mode has a plugin in its node runtime"
+	case n.Labels["kubernetes.azure.com/dcgm-exporter"] == "enabled":
+		return "label kubernetes.azure.com/dcgm-exporter=enabled: AKS manages the node's GPUs, by the service nvidia-device-plugin"
+	default:
+		return ""
 	}
 }

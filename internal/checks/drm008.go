@@ -21,7 +21,7 @@ func drm008() Check {
 			for _, v := range in.targets() {
 				if why := sharing(v, in.Resource, in.Resources); why != "" {
 					shared.add(why, v.Node.Name)
-				} else if _, labelled := v.Node.Labels[gfdCount]; !labelled {
+				} else if _, labelled := v.Node.Labels[gfdCount]; !labelled && v.HasDevices(in.Resource, in.Driver) {
 					silent.add("no label tells how many GPUs there are or whether they are shared", v.Node.Name)
 				}
 			}
@@ -43,6 +43,10 @@ const (
 	gfdReplicas = "nvidia.com/gpu.replicas"
 	gfdProduct  = "nvidia.com/gpu.product"
 	gfdStrategy = "nvidia.com/gpu.sharing-strategy"
+	// GKE has no GPU Feature Discovery and says the same of a node pool by labels of
+	// its own (GKE docs, "GPU time-sharing", "NVIDIA MPS").
+	gkeStrategy = "cloud.google.com/gke-gpu-sharing-strategy"
+	gkeClients  = "cloud.google.com/gke-max-shared-clients-per-gpu"
 )
 
 // sharing says by what a node shows that its devices are shared; empty if by
@@ -59,6 +63,11 @@ func sharing(v cluster.NodeView, resource string, resources []string) string {
 	}
 	if s := l[gfdStrategy]; s != "" && s != "none" {
 		return fmt.Sprintf("label %s=%s", gfdStrategy, s)
+	}
+	for _, key := range []string{gkeStrategy, gkeClients} {
+		if s := l[key]; s != "" {
+			return fmt.Sprintf("label %s=%s", key, s)
+		}
 	}
 	if p := l[gfdProduct]; strings.HasSuffix(p, "-SHARED") {
 		return fmt.Sprintf("label %s=%s", gfdProduct, p)

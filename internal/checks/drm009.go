@@ -19,17 +19,23 @@ func drm009() Check {
 		Title:      "GPUs are partitioned (MIG)",
 		Operations: []string{Migrate},
 		Run: func(in Input) []Finding {
-			partitioned := nodeGroups{}
+			partitioned, busy := nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {
 				if why := mig(v); why != "" {
 					partitioned.add(why, v.Node.Name)
+				} else if s := v.Node.Labels[migState]; s == "pending" || s == "rebooting" {
+					busy.add(fmt.Sprintf("MIG Manager is changing the partitions, label %s=%s", migState, s), v.Node.Name)
 				}
 			}
-			return partitioned.findings(in, Finding{
-				Code:     "DRM009",
-				Severity: Blocker,
-				Remedy:   "this version moves whole GPUs only: switch MIG off on the pool, or leave the pool on the plugin",
-			})
+			return append(
+				partitioned.findings(in, Finding{
+					Code: "DRM009", Severity: Blocker,
+					Remedy: "this version moves whole GPUs only: switch MIG off on the pool, or leave the pool on the plugin",
+				}),
+				busy.findings(in, Finding{
+					Code: "DRM009", Severity: Blocker,
+					Remedy: fmt.Sprintf("wait until the label %s is success, and plan again", migState),
+				})...)
 		},
 	}
 }
@@ -38,6 +44,12 @@ const (
 	migPrefix   = "nvidia.com/mig-"
 	migConfig   = "nvidia.com/mig.config"
 	migDisabled = "all-disabled"
+	// migState is what MIG Manager is at; it stops the plugin and may restart the
+	// node's kubelet meanwhile (NVIDIA/mig-parted).
+	migState = "nvidia.com/mig.config.state"
+	// gkePartition is how GKE says that it partitions a node pool's GPUs; these are
+	// advertised as nvidia.com/gpu (GKE docs, "Run multi-instance GPUs").
+	gkePartition = "cloud.google.com/gke-gpu-partition-size"
 )
 
 // mig says by what a node shows that its GPUs are partitioned; empty if by nothing.
@@ -51,6 +63,9 @@ func mig(v cluster.NodeView) string {
 	}
 	if p := v.Node.Labels[gfdProduct]; strings.Contains(p, "-MIG-") {
 		return fmt.Sprintf("label %s=%s", gfdProduct, p)
+	}
+	if p := v.Node.Labels[gkePartition]; p != "" {
+		return fmt.Sprintf("label %s=%s", gkePartition, p)
 	}
 	if c := v.Node.Labels[migConfig]; c != "" && c != migDisabled {
 		return fmt.Sprintf("label %s=%s", migConfig, c)

@@ -214,7 +214,7 @@ func nodeSlice(node, driverName string, devices ...string) resourcev1.ResourceSl
 	}}
 	for _, d := range devices {
 		s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: d, Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
-			"type": {StringValue: ptr.To("gpu")},
+			"type": {StringValue: ptr.To("gpu")}, "uuid": {StringValue: ptr.To("GPU-" + node + "-" + d)},
 		}})
 	}
 	return s

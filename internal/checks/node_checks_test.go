@@ -35,8 +35,14 @@ func TestDRM008(t *testing.T) {
 		{"a product's name", Migrate, prepared, label("n1", "nvidia.com/gpu.product", "Tesla-T4-SHARED"), n1, "Tesla-T4-SHARED"},
 		{"more advertised than there are", Migrate, prepared, has("n1", gpu, "16"), n1, "advertises 16 of nvidia.com/gpu, but label nvidia.com/gpu.count=2"},
 		{"fewer advertised than there are", Migrate, prepared, has("n1", gpu, "1"), nil, ""},
+		{"GKE's time-sharing", Migrate, prepared, label("n1", "cloud.google.com/gke-gpu-sharing-strategy", "time-sharing"), n1, "gke-gpu-sharing-strategy=time-sharing"},
+		{"GKE's clients of one GPU", Migrate, prepared, label("n1", "cloud.google.com/gke-max-shared-clients-per-gpu", "4"), n1, "gke-max-shared-clients-per-gpu=4"},
 		{"another pool shares", Migrate, prepared, label("m1", "nvidia.com/gpu.replicas", "4"), nil, ""},
 		{"nothing tells", Migrate, prepared, func(s *state) { delete(s.node("n1").Labels, "nvidia.com/gpu.count") }, []string{"info node/n1"}, "no label tells"},
+		{"a node without GPUs tells nothing", Migrate, prepared, func(s *state) {
+			delete(s.node("n1").Labels, "nvidia.com/gpu.count")
+			s.node("n1").Status.Capacity, s.node("n1").Status.Allocatable = nil, nil
+		}, nil, ""},
 	})
 }
 
@@ -50,6 +56,10 @@ func TestDRM009(t *testing.T) {
 		{"the strategy alone", Migrate, prepared, label("n1", "nvidia.com/mig.strategy", "single"), nil, ""},
 		{"a layout that is asked for", Migrate, prepared, label("n1", "nvidia.com/mig.config", "all-1g.5gb"), n1, "mig.config=all-1g.5gb"},
 		{"no layout", Migrate, prepared, label("n1", "nvidia.com/mig.config", "all-disabled"), nil, ""},
+		{"GKE's partitions", Migrate, prepared, label("n1", "cloud.google.com/gke-gpu-partition-size", "1g.5gb"), n1, "gke-gpu-partition-size=1g.5gb"},
+		{"MIG Manager is at work", Migrate, prepared, label("n1", "nvidia.com/mig.config.state", "pending"), n1, "mig.config.state=pending"},
+		{"MIG Manager restarts the node", Migrate, prepared, label("n1", "nvidia.com/mig.config.state", "rebooting"), n1, "mig.config.state=rebooting"},
+		{"MIG Manager is done", Migrate, prepared, label("n1", "nvidia.com/mig.config.state", "success"), nil, ""},
 		{"another pool is partitioned", Migrate, prepared, has("m1", "nvidia.com/mig-1g.5gb", "7"), nil, ""},
 	})
 }

@@ -58,7 +58,10 @@ type DriverDaemonSet struct {
 	// DriverNames are the DRA names that it serves, or may serve, sorted. Empty for
 	// an unknown driver that runs nowhere.
 	DriverNames []string
-	Nodes       []string
+	// Lacks are those of DriverNames whose part of the program is switched off: it has
+	// a container for each, and this DaemonSet only others.
+	Lacks []string
+	Nodes []string
 }
 
 // Inventory is what hands out devices in a cluster. It is sorted like the Snapshot.
@@ -317,6 +320,7 @@ func (d *detector) drivers() []DriverDaemonSet {
 		if sig, by, ok := recognise(ds, known); ok {
 			c.signed = true
 			c.DriverNames = slices.Clone(sig.drivers)
+			c.Lacks = sig.lacks(ds)
 			c.Evidence = append(c.Evidence, by)
 		}
 		all = append(all, c)

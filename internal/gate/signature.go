@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -21,6 +22,9 @@ type signature struct {
 	resources []string
 	// drivers are the DRA names of a driver.
 	drivers []string
+	// containers are the names of the containers that serve one DRA name each, where
+	// the program has several and its installation may leave some out.
+	containers map[string]string
 }
 
 // label values of one key that different packagings of one program use.
@@ -85,6 +89,8 @@ func driverSignatures() []signature {
 		signatures(signature{
 			images:  []string{"dra-driver-nvidia/dra-driver-nvidia-gpu", "nvidia/k8s-dra-driver-gpu"},
 			drivers: nvidia,
+			// kubernetes-sigs/dra-driver-nvidia-gpu, chart, templates/kubeletplugin.yaml
+			containers: map[string]string{"gpu.nvidia.com": "gpus", "compute-domain.nvidia.com": "compute-domains"},
 		},
 			oneOf("dra-driver-nvidia-gpu-component", "kubelet-plugin"),
 			oneOf("nvidia-dra-driver-gpu-component", "kubelet-plugin"),
@@ -113,6 +119,21 @@ func recognise(ds *appsv1.DaemonSet, known []signature) (signature, string, bool
 		}
 	}
 	return signature{}, "", false
+}
+
+// lacks are the DRA names whose container a DaemonSet has not, while it has that of
+// another; nothing is known of one that has none of them.
+func (s signature) lacks(ds *appsv1.DaemonSet) []string {
+	var out []string
+	for _, driver := range slices.Sorted(maps.Keys(s.containers)) {
+		if !slices.ContainsFunc(containers(ds), func(c corev1.Container) bool { return c.Name == s.containers[driver] }) {
+			out = append(out, driver)
+		}
+	}
+	if len(out) == len(s.containers) {
+		return nil
+	}
+	return out
 }
 
 // serves says whether a resource is one of the program's.

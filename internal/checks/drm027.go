@@ -1,0 +1,50 @@
+package checks
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+)
+
+// drm027: a node is opened only when the driver publishes the very devices that the
+// plugin had. A driver that does not run its part for them, or that publishes devices
+// without the UUID by which they are compared, would leave the first node closed.
+func drm027() Check {
+	return Check{
+		Code:       "DRM027",
+		Title:      "The driver cannot take over the plugin's devices",
+		Operations: []string{Prepare, Migrate},
+		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods, cluster.PartSlices},
+		Run: func(in Input) []Finding {
+			var out []Finding
+			for _, d := range in.Inventory.DriversFor(in.Driver) {
+				if slices.Contains(d.Lacks, in.Driver) {
+					out = append(out, Finding{
+						Code:     "DRM027",
+						Severity: Blocker,
+						Object:   daemonSetObject(d.DaemonSet),
+						Message:  fmt.Sprintf("its containers do not serve %s: that part of the driver is switched off", in.Driver),
+						Remedy:   "switch it on in the driver's installation (chart value resources.gpus.enabled), on switched nodes alone",
+					})
+				}
+			}
+			for i := range in.Snapshot.Slices {
+				devices, _ := cluster.DevicesOf(in.Snapshot.Slices[i:i+1], in.Driver)
+				at := slices.IndexFunc(devices, func(d cluster.Device) bool { return d.UUID == "" })
+				if at < 0 {
+					continue
+				}
+				return append(out, Finding{
+					Code:     "DRM027",
+					Severity: Blocker,
+					Object:   "driver/" + in.Driver,
+					Message: fmt.Sprintf("device %s of pool %s has no attribute uuid, by which the driver's devices are compared with the plugin's",
+						devices[at].Name, devices[at].Pool),
+					Remedy: "this version moves only devices that both mechanisms know by one UUID: leave the pool on the plugin",
+				})
+			}
+			return out
+		},
+	}
+}
