@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -239,14 +240,19 @@ func (l *loader) version(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return l.out.Identity.SetVersion(v)
+}
+
+// SetVersion takes what an API server says about its version.
+func (i *Identity) SetVersion(v *version.Info) error {
 	if v == nil || v.GitVersion == "" {
 		return errors.New("the server does not say its version")
 	}
-	l.out.Identity.ServerVersion = v.GitVersion
+	i.ServerVersion, i.EmulationVersion = v.GitVersion, ""
 	// Vendors mark their builds with a "+" behind the minor version.
 	own := v.Major + "." + strings.TrimSuffix(v.Minor, "+")
 	if e := v.EmulationMajor + "." + strings.TrimSuffix(v.EmulationMinor, "+"); e != "." && e != own {
-		l.out.Identity.EmulationVersion = e
+		i.EmulationVersion = e
 	}
 	return nil
 }
