@@ -109,6 +109,43 @@ func TestDRM011(t *testing.T) {
 	}
 }
 
+// What files lack is asked for as files: a right does not help who has no access.
+func TestDRM011OfFiles(t *testing.T) {
+	t.Parallel()
+	for part, want := range map[string]string{
+		cluster.PartBudgets:  "`kubectl get poddisruptionbudgets -A -o yaml`, in a file poddisruptionbudgets.yaml",
+		cluster.PartVersion:  "`kubectl version -o yaml`",
+		cluster.PartIdentity: "`kubectl get namespace kube-system -o yaml`",
+		cluster.PartJournals: "`kubectl get configmaps -n NAMESPACE -o yaml`",
+		cluster.PartNodes:    "`kubectl get nodes -A -o yaml`",
+	} {
+		s := prepared()
+		s.Unknown = []cluster.Unknown{{Part: part, Reason: "the files hold none"}}
+		s.Source = &cluster.Source{}
+		findings := Run(s.of(Migrate))
+		i := slices.IndexFunc(findings, func(f Finding) bool { return f.Code == "DRM011" && f.Object == part })
+		if i < 0 || !strings.Contains(findings[i].Remedy, want) || strings.Contains(findings[i].Remedy, "right") {
+			t.Errorf("%s: findings %+v, want DRM011 with remedy %s", part, findings, want)
+		}
+	}
+}
+
+// kubectl leaves the field managers out: nobody seen is not nobody there.
+func TestDRM003WithoutManagers(t *testing.T) {
+	t.Parallel()
+	s := prepared()
+	s.Unknown = []cluster.Unknown{{Part: cluster.PartManagers, Reason: "left out by kubectl"}}
+	if diff := cmp.Diff([]string{"unknown daemonset/kube-system/plugin"}, brief(Run(s.of(Migrate)), "DRM003")); diff != "" {
+		t.Errorf("nobody is seen (-want +got):\n%s", diff)
+	}
+	for i := range s.DaemonSets {
+		s.DaemonSets[i].Annotations = map[string]string{"meta.helm.sh/release-name": "r"}
+	}
+	if got := brief(Run(s.of(Migrate)), "DRM003"); len(got) != 1 || !strings.HasPrefix(got[0], "blocker ") {
+		t.Errorf("an owner is seen: %v, want the blocker alone", got)
+	}
+}
+
 func TestBeforeMapping(t *testing.T) {
 	t.Parallel()
 	s := prepared()

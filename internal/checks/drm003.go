@@ -17,7 +17,17 @@ func drm003() Check {
 		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			var out []Finding
+			unseen, blind := in.Snapshot.IsUnknown(cluster.PartManagers)
 			for _, p := range in.plugins() {
+				if blind && !p.Owner.Owned() {
+					out = append(out, Finding{
+						Code:     "DRM003",
+						Severity: Unknown,
+						Object:   daemonSetObject(p.DaemonSet),
+						Message:  "nothing says that somebody else owns it, but who wrote its fields could not be read (" + unseen + ")",
+						Remedy:   "add the output of `kubectl get daemonsets -A -o yaml --show-managed-fields` to --from",
+					})
+				}
 				if p.Owner.Owned() {
 					out = append(out, Finding{
 						Code:     "DRM003",

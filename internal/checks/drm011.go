@@ -25,6 +25,9 @@ func drm011() Check {
 					Message:  fmt.Sprintf("%s could not be read (%s)", u.Part, u.Reason),
 					Remedy:   "give the user that runs the tool the right to list " + u.Part,
 				}
+				if in.Snapshot.Source != nil {
+					f.Remedy = "add to --from the output of `" + collect(u.Part) + "`, in a file " + u.Part + ".yaml"
+				}
 				var blind []string
 				for _, c := range All() {
 					if c.applies(in) && slices.Contains(c.Needs, u.Part) {
@@ -34,10 +37,16 @@ func drm011() Check {
 				switch {
 				case u.Part == cluster.PartIdentity:
 					f.Message += ", so the cluster cannot be told from another"
-					f.Remedy = "give the user that runs the tool the right to get namespace kube-system"
+					if in.Snapshot.Source == nil {
+						f.Remedy = "give the user that runs the tool the right to get namespace kube-system"
+					}
 				case u.Part == cluster.PartJournals:
 					f.Message += ", so what earlier runs have recorded is not known"
-					f.Remedy = "give the user that runs the tool the right to list configmaps in the tool's namespace"
+					if in.Snapshot.Source == nil {
+						f.Remedy = "give the user that runs the tool the right to list configmaps in the tool's namespace"
+					}
+				case u.Part == cluster.PartNodes:
+					f.Message += ", so the pool may have more nodes than these"
 				case len(blind) > 0:
 					f.Message += ", so " + strings.Join(blind, ", ") + " could not be checked"
 				default:
@@ -47,5 +56,20 @@ func drm011() Check {
 			}
 			return out
 		},
+	}
+}
+
+// collect is the command that prints a part for --from. What it prints is put into a
+// file of the part's name, because kubectl does not say of what an empty list is empty.
+func collect(part string) string {
+	switch part {
+	case cluster.PartIdentity:
+		return "kubectl get namespace kube-system -o yaml"
+	case cluster.PartVersion:
+		return "kubectl version -o yaml"
+	case cluster.PartJournals:
+		return "kubectl get configmaps -n NAMESPACE -o yaml"
+	default:
+		return "kubectl get " + part + " -A -o yaml"
 	}
 }

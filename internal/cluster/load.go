@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -34,6 +35,9 @@ const (
 	PartVersion    = "version"
 	PartJournals   = "configmaps" // the tool's own
 	PartLocks      = "leases"     // the tool's own
+	// PartManagers is who wrote the fields of DaemonSets. The API always tells; kubectl
+	// leaves it out of what it prints unless it is told otherwise.
+	PartManagers = "managedfields"
 )
 
 // LoadOptions bound what a load asks of the API server. Zero values mean defaults.
@@ -77,7 +81,7 @@ func Load(ctx context.Context, client kubernetes.Interface, o LoadOptions) (*Sna
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	l.sort()
+	l.out.Sort()
 	return &l.out, nil
 }
 
@@ -236,31 +240,38 @@ func (l *loader) version(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return l.out.Identity.SetVersion(v)
+}
+
+// SetVersion takes what an API server says about its version.
+func (i *Identity) SetVersion(v *version.Info) error {
 	if v == nil || v.GitVersion == "" {
 		return errors.New("the server does not say its version")
 	}
-	l.out.Identity.ServerVersion = v.GitVersion
+	i.ServerVersion, i.EmulationVersion = v.GitVersion, ""
 	// Vendors mark their builds with a "+" behind the minor version.
 	own := v.Major + "." + strings.TrimSuffix(v.Minor, "+")
 	if e := v.EmulationMajor + "." + strings.TrimSuffix(v.EmulationMinor, "+"); e != "." && e != own {
-		l.out.Identity.EmulationVersion = e
+		i.EmulationVersion = e
 	}
 	return nil
 }
 
-func (l *loader) sort() {
-	slices.SortFunc(l.out.Nodes, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(l.out.Pods, func(a, b Pod) int {
+// Sort brings a Snapshot into the order that it promises. It is for those who make
+// one; nobody else may change it.
+func (s *Snapshot) Sort() {
+	slices.SortFunc(s.Nodes, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Pods, func(a, b Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	byName(l.out.DaemonSets)
-	byName(l.out.Slices)
-	byName(l.out.Classes)
-	byName(l.out.Claims)
-	byName(l.out.Budgets)
-	slices.SortFunc(l.out.Journals, func(a, b Journal) int { return cmp.Compare(a.Pool, b.Pool) })
-	slices.SortFunc(l.out.Locks, func(a, b LockInfo) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(l.out.Unknown, func(a, b Unknown) int { return cmp.Compare(a.Part, b.Part) })
+	byName(s.DaemonSets)
+	byName(s.Slices)
+	byName(s.Classes)
+	byName(s.Claims)
+	byName(s.Budgets)
+	slices.SortFunc(s.Journals, func(a, b Journal) int { return cmp.Compare(a.Pool, b.Pool) })
+	slices.SortFunc(s.Locks, func(a, b LockInfo) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Unknown, func(a, b Unknown) int { return cmp.Compare(a.Part, b.Part) })
 }
 
 // byName sorts objects by namespace and name.

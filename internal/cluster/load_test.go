@@ -313,3 +313,34 @@ func TestLoadIsSlim(t *testing.T) {
 		t.Errorf("claim status %+v, want the results alone", claim.Status)
 	}
 }
+
+// The environment of a container may hold a password. What decides how devices are
+// handed out is kept, and that the others are there.
+func TestSlimDaemonSetKeepsNoSecrets(t *testing.T) {
+	t.Parallel()
+	ds := appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "i", Env: []corev1.EnvVar{{Name: "TOKEN", Value: "hunter2"}}}},
+		Containers: []corev1.Container{{Name: "c", Args: []string{"--mig-strategy=mixed"},
+			LivenessProbe: &corev1.Probe{}, Env: []corev1.EnvVar{
+				{Name: "MIG_STRATEGY", Value: "mixed"},
+				{Name: "NVIDIA_DRIVER_ROOT", Value: "/run/nvidia/driver"},
+				{Name: "PASSWORD", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "k"}}},
+			}}},
+	}}}}
+	before := ds.DeepCopy()
+	slim := SlimDaemonSet(&ds)
+	want := corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "i", Env: []corev1.EnvVar{{Name: "TOKEN"}}}},
+		Containers: []corev1.Container{{Name: "c", Args: []string{"--mig-strategy=mixed"}, Env: []corev1.EnvVar{
+			{Name: "MIG_STRATEGY", Value: "mixed"}, {Name: "NVIDIA_DRIVER_ROOT", Value: "/run/nvidia/driver"}, {Name: "PASSWORD"}}}},
+	}
+	if diff := cmp.Diff(want, slim.Spec.Template.Spec); diff != "" {
+		t.Errorf("slim (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(slim, SlimDaemonSet(&slim)); diff != "" {
+		t.Errorf("slim twice (-once +twice):\n%s", diff)
+	}
+	if diff := cmp.Diff(before, &ds); diff != "" {
+		t.Errorf("the object itself was changed (-want +got):\n%s", diff)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -85,6 +86,25 @@ func DecodeJournal(cm *corev1.ConfigMap) (*Journal, error) {
 	return journal, nil
 }
 
+// EncodeJournal is the ConfigMap of a journal, as DecodeJournal reads it.
+func EncodeJournal(j *Journal, namespace string) (*corev1.ConfigMap, error) {
+	data, err := yaml.Marshal(j)
+	if err != nil {
+		return nil, fmt.Errorf("encode journal of pool %q: %w", j.Pool, err)
+	}
+	cm := &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: RecordName(j.Pool), Labels: map[string]string{KindLabel: KindJournal},
+		},
+		Data: map[string]string{JournalKey: string(data)},
+	}
+	if j.Pool != "" {
+		cm.Annotations = map[string]string{PoolAnnotation: j.Pool}
+	}
+	return cm, nil
+}
+
 // LockInfo is what a Lease says about its holder.
 type LockInfo struct {
 	Namespace, Name string
@@ -131,6 +151,31 @@ func LockOf(lease *coordinationv1.Lease) LockInfo {
 		}
 	}
 	return i
+}
+
+// Lease is a Lease that LockOf reads the same from.
+func (i LockInfo) Lease() *coordinationv1.Lease {
+	lease := &coordinationv1.Lease{
+		TypeMeta:   metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name},
+		Spec: coordinationv1.LeaseSpec{
+			LeaseDurationSeconds: ptr.To(int32(i.TTL / time.Second)),
+			LeaseTransitions:     ptr.To(int32(i.Epoch)),
+		},
+	}
+	if i.Holder != "" {
+		lease.Spec.HolderIdentity = ptr.To(i.Holder)
+	}
+	if !i.Since.IsZero() {
+		lease.Spec.AcquireTime = ptr.To(metav1.NewMicroTime(i.Since))
+	}
+	if !i.RenewedAt.IsZero() {
+		lease.Spec.RenewTime = ptr.To(metav1.NewMicroTime(i.RenewedAt))
+	}
+	for name, v := range i.Info {
+		metav1.SetMetaDataAnnotation(&lease.ObjectMeta, LockInfoPrefix+name, v)
+	}
+	return lease
 }
 
 // Journal is a pool's journal, or that of the shared objects for the empty name; nil

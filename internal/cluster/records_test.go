@@ -3,7 +3,9 @@ package cluster
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,5 +77,40 @@ func TestLoadRecords(t *testing.T) {
 	}
 	if why, unknown := s.IsUnknown(PartJournals); !unknown || !strings.Contains(why, "configmap/tool/pool-gpu-a") {
 		t.Errorf("unknown %v: want the journals, with the name of the ConfigMap", s.Unknown)
+	}
+}
+
+// What is written into a file is read from it as it was.
+func TestRecordsRoundTrip(t *testing.T) {
+	t.Parallel()
+	ended := metav1.Unix(2000, 0)
+	for _, want := range []Journal{
+		{APIVersion: APIVersion, Kind: JournalKind},
+		{APIVersion: APIVersion, Kind: JournalKind, Pool: "GPU_a", Selector: "a=b", Nodes: []string{"n1"},
+			Runs: []RunRecord{{ID: "r1", Operation: "migrate", Epoch: 3, Started: metav1.Unix(1000, 0), Ended: &ended, Outcome: "done"}},
+			Shared: &SharedRecord{DriverSource: "installed", PreImages: []PreImage{{
+				Object: ObjectRef{Kind: "DaemonSet", Name: "d", UID: "u"}, Path: "/spec", Before: []byte("null"), After: []byte(`{"a":1}`)}}}},
+	} {
+		cm, err := EncodeJournal(&want, "tool")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodeJournal(cm)
+		if err != nil || cm.Namespace != "tool" || cm.Labels[KindLabel] != KindJournal {
+			t.Fatalf("%+v: %v", cm, err)
+		}
+		if diff := cmp.Diff(&want, got); diff != "" {
+			t.Errorf("journal of %q (-want +got):\n%s", want.Pool, diff)
+		}
+	}
+	since := time.UnixMicro(1234567)
+	for _, want := range []LockInfo{
+		{Namespace: "tool", Name: "pool-a", TTL: DefaultLockTTL, Info: map[string]string{}},
+		{Namespace: "tool", Name: "pool-b", Holder: "she", Since: since, RenewedAt: since.Add(time.Second), ExpiresAt: since.Add(31 * time.Second),
+			TTL: 30 * time.Second, Epoch: 7, Info: map[string]string{"operation": "migrate"}},
+	} {
+		if diff := cmp.Diff(want, LockOf(want.Lease())); diff != "" {
+			t.Errorf("lock %s (-want +got):\n%s", want.Name, diff)
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"encoding/json"
 	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,22 +12,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SlimNode is the node without what no rule reads: images, volumes, field managers.
+// The results of the functions below are the same if they are slimmed again, and when
+// they come back from a file: a plan from a snapshot is the plan made live.
+
+// SlimNode is the node without what no rule reads: images, volumes, addresses, field
+// managers.
 func SlimNode(n *corev1.Node) corev1.Node {
 	out := *n
 	out.ObjectMeta = slimMeta(n.ObjectMeta)
 	out.Status.Images = nil
 	out.Status.VolumesInUse = nil
 	out.Status.VolumesAttached = nil
+	out.Status.Addresses = nil
 	return out
 }
 
-// SlimDaemonSet is the DaemonSet without the bulk of its history. It keeps the
-// names of the field managers and the fact that kubectl applied it: they tell who
-// owns it.
+// SlimDaemonSet is the DaemonSet without the bulk of its history and without what its
+// containers are told by their environment, but for what decides how devices are
+// handed out: a value may be a password. It keeps the names of the field managers and
+// the fact that kubectl applied it: they tell who owns it.
 func SlimDaemonSet(d *appsv1.DaemonSet) appsv1.DaemonSet {
 	out := *d
 	out.ObjectMeta = slimMeta(d.ObjectMeta)
+	out.Spec.Template.ObjectMeta = slimMeta(d.Spec.Template.ObjectMeta)
+	out.Spec.Template.Spec.InitContainers = slimContainers(d.Spec.Template.Spec.InitContainers)
+	out.Spec.Template.Spec.Containers = slimContainers(d.Spec.Template.Spec.Containers)
 	if _, ok := d.Annotations[corev1.LastAppliedConfigAnnotation]; ok {
 		out.Annotations = maps.Clone(d.Annotations)
 		out.Annotations[corev1.LastAppliedConfigAnnotation] = ""
@@ -45,10 +56,33 @@ func SlimSlice(s *resourcev1.ResourceSlice) resourcev1.ResourceSlice {
 	return out
 }
 
-// SlimClass is the DeviceClass without its field managers.
+// SlimClass is the DeviceClass without its field managers and with the parameters of
+// drivers in one form.
 func SlimClass(c *resourcev1.DeviceClass) resourcev1.DeviceClass {
 	out := *c
 	out.ObjectMeta = slimMeta(c.ObjectMeta)
+	out.Spec.Config = slices.Clone(c.Spec.Config)
+	for i := range out.Spec.Config {
+		if o := out.Spec.Config[i].Opaque; o != nil {
+			plain := *o
+			plain.Parameters.Raw = plainJSON(o.Parameters.Raw)
+			out.Spec.Config[i].Opaque = &plain
+		}
+	}
+	return out
+}
+
+// plainJSON writes JSON as Go does: a number such as 1.0 would not survive YAML, and
+// the digest of the class would change.
+func plainJSON(raw []byte) []byte {
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return raw
+	}
+	out, err := json.Marshal(v)
+	if err != nil {
+		return raw
+	}
 	return out
 }
 
@@ -67,10 +101,52 @@ func SlimClaim(c *resourcev1.ResourceClaim) resourcev1.ResourceClaim {
 	return out
 }
 
-// SlimBudget is the PodDisruptionBudget without its field managers.
+// SlimBudget is the PodDisruptionBudget without its field managers and its history.
 func SlimBudget(b *policyv1.PodDisruptionBudget) policyv1.PodDisruptionBudget {
 	out := *b
 	out.ObjectMeta = slimMeta(b.ObjectMeta)
+	out.Status.DisruptedPods = nil
+	out.Status.Conditions = nil
+	return out
+}
+
+// behaviour are the environment variables that decide which devices a plugin or a
+// driver hands out, under which names, and where it finds them: of the NVIDIA device
+// plugin (cmd/nvidia-device-plugin/main.go, v0.20.0), its config manager, MPS daemon
+// and health checks, and of the NVIDIA DRA driver (cmd/gpu-kubelet-plugin/main.go).
+func behaviour(name string) bool {
+	switch name {
+	case "MIG_STRATEGY", "DEVICE_LIST_STRATEGY", "DEVICE_ID_STRATEGY", "PASS_DEVICE_SPECS",
+		"FAIL_ON_INIT_ERROR", "DP_DISABLE_HEALTHCHECKS", "DP_ENABLE_HEALTHCHECKS",
+		"CONFIG_FILE", "DEFAULT_CONFIG", "FALLBACK_STRATEGIES", "NODE_LABEL",
+		"MPS_ROOT", "CONSUMABLE_SHARES",
+		"NVIDIA_DRIVER_ROOT", "HOST_DRIVER_ROOT", "CONTAINER_DRIVER_ROOT", "DRIVER_ROOT_CTR_PATH", "DRIVER_ROOT",
+		"NVIDIA_VISIBLE_DEVICES", "NVIDIA_MIG_MONITOR_DEVICES",
+		"FEATURE_GATES", "DEVICE_CLASSES", "CDI_ROOT",
+		"KUBELET_REGISTRAR_DIRECTORY_PATH", "KUBELET_PLUGINS_DIRECTORY_PATH":
+		return true
+	}
+	return false
+}
+
+// slimContainers drops what no rule reads of containers.
+func slimContainers(list []corev1.Container) []corev1.Container {
+	if list == nil {
+		return nil
+	}
+	out := slices.Clone(list)
+	for i := range out {
+		c := &out[i]
+		c.LivenessProbe, c.ReadinessProbe, c.StartupProbe, c.Lifecycle = nil, nil, nil, nil
+		c.Ports, c.VolumeMounts = nil, nil
+		c.Env = slices.Clone(c.Env)
+		for j, e := range c.Env {
+			c.Env[j] = corev1.EnvVar{Name: e.Name}
+			if behaviour(e.Name) {
+				c.Env[j].Value = e.Value
+			}
+		}
+	}
 	return out
 }
 

@@ -1,0 +1,100 @@
+package offline
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+)
+
+// resource is a kind of Kubernetes that a Snapshot has objects of.
+type resource struct {
+	part       string
+	version    schema.GroupVersion
+	namespaced bool
+	// put decodes an object and takes it into the collection; false if the tool does
+	// not use this one.
+	put func(c *collector, raw []byte, id identity, at place) (used bool, err error)
+}
+
+// resources are the kinds, by group and kind.
+func resources() map[schema.GroupKind]resource {
+	out := map[schema.GroupKind]resource{}
+	add := func(kind string, r resource) { out[schema.GroupKind{Group: r.version.Group, Kind: kind}] = r }
+	add("Node", resource{cluster.PartNodes, corev1.SchemeGroupVersion, false,
+		keep(func(s *cluster.Snapshot) *[]corev1.Node { return &s.Nodes }, cluster.SlimNode)})
+	add("Pod", resource{cluster.PartPods, corev1.SchemeGroupVersion, true,
+		keep(func(s *cluster.Snapshot) *[]cluster.Pod { return &s.Pods }, cluster.ProjectPod)})
+	add("DaemonSet", resource{cluster.PartDaemonSets, appsv1.SchemeGroupVersion, true,
+		keep(func(s *cluster.Snapshot) *[]appsv1.DaemonSet { return &s.DaemonSets }, cluster.SlimDaemonSet)})
+	add("ResourceSlice", resource{cluster.PartSlices, resourcev1.SchemeGroupVersion, false,
+		keep(func(s *cluster.Snapshot) *[]resourcev1.ResourceSlice { return &s.Slices }, cluster.SlimSlice)})
+	add("DeviceClass", resource{cluster.PartClasses, resourcev1.SchemeGroupVersion, false,
+		keep(func(s *cluster.Snapshot) *[]resourcev1.DeviceClass { return &s.Classes }, cluster.SlimClass)})
+	add("ResourceClaim", resource{cluster.PartClaims, resourcev1.SchemeGroupVersion, true,
+		keep(func(s *cluster.Snapshot) *[]resourcev1.ResourceClaim { return &s.Claims }, cluster.SlimClaim)})
+	add("PodDisruptionBudget", resource{cluster.PartBudgets, policyv1.SchemeGroupVersion, true,
+		keep(func(s *cluster.Snapshot) *[]policyv1.PodDisruptionBudget { return &s.Budgets }, cluster.SlimBudget)})
+	add("Lease", resource{cluster.PartLocks, coordinationv1.SchemeGroupVersion, true,
+		keep(func(s *cluster.Snapshot) *[]cluster.LockInfo { return &s.Locks }, cluster.LockOf)})
+	add("ConfigMap", resource{cluster.PartJournals, corev1.SchemeGroupVersion, true, putJournal})
+	add("Namespace", resource{cluster.PartIdentity, corev1.SchemeGroupVersion, false, putNamespace})
+	return out
+}
+
+// keep decodes an object, drops what the tool does not need of it, and appends the
+// rest to a list of the Snapshot.
+func keep[In, Out any](list func(*cluster.Snapshot) *[]Out, slim func(*In) Out) func(*collector, []byte, identity, place) (bool, error) {
+	return func(c *collector, raw []byte, id identity, at place) (bool, error) {
+		var object In
+		if err := decode(raw, &object); err != nil {
+			return false, err
+		}
+		to := list(&c.out)
+		slimmed := slim(&object)
+		twin, err := c.unique(id, at, len(*to), func(i int) any { return (*to)[i] }, slimmed)
+		if !twin && err == nil {
+			*to = append(*to, slimmed)
+		}
+		return true, err
+	}
+}
+
+// putJournal takes the ConfigMaps that are journals. One that cannot be understood
+// makes all of them unknown, as it does when a cluster is read.
+func putJournal(c *collector, raw []byte, id identity, at place) (bool, error) {
+	var cm corev1.ConfigMap
+	if err := decode(raw, &cm); err != nil {
+		return false, err
+	}
+	if cm.Labels[cluster.KindLabel] != cluster.KindJournal {
+		return false, nil
+	}
+	journal, err := cluster.DecodeJournal(&cm)
+	if err != nil {
+		c.spoil(cluster.PartJournals, err.Error())
+		return true, nil
+	}
+	twin, err := c.unique(id, at, len(c.out.Journals), func(i int) any { return c.out.Journals[i] }, *journal)
+	if !twin && err == nil {
+		c.out.Journals = append(c.out.Journals, *journal)
+	}
+	return true, err
+}
+
+// putNamespace takes the UID of kube-system, by which a cluster is known.
+func putNamespace(c *collector, raw []byte, _ identity, at place) (bool, error) {
+	var ns corev1.Namespace
+	if err := decode(raw, &ns); err != nil {
+		return false, err
+	}
+	if ns.Name != metav1.NamespaceSystem {
+		return false, nil
+	}
+	return true, c.identify(cluster.Identity{UID: ns.UID}, at)
+}
