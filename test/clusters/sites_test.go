@@ -1,0 +1,455 @@
+package clusters
+
+import "github.com/dramigrate/dramigrate/internal/plan"
+
+const (
+	nvidiaDriver = "dra-driver-nvidia-gpu"
+	// noDriver is among the findings of every migration before prepare.
+	noDriver = "blocker DRM015 driver/gpu.nvidia.com"
+	ownClass = "create dramigrate-nvidia-gpu"
+	// heldClass came with the manifests; prepare keeps it back.
+	heldClass = "create gpu.nvidia.com"
+	static    = "kube-system/nvidia-device-plugin-daemonset"
+)
+
+// sites are the clusters of testdata/clusters. Where somebody else owns the plugin's
+// DaemonSet the right plan today is one that names the owner and is refused; each of
+// these owners has its own switch that a later version can use.
+func sites() []site {
+	return []site{
+		standaloneChart(), staticManifest(), gpuOperator(), gke(), aksManaged(), bottlerocket(), eksKarpenter(),
+		openShift(), migMixed(), timeSlicing(), doubleAdvertised(), amd(), migrated(), cpuOnly(), computeDomains(),
+	}
+}
+
+func standaloneChart() site {
+	const ds = "nvidia-device-plugin/nvdp-nvidia-device-plugin"
+	a, h := "ip-10-0-21-10", "ip-10-0-31-20"
+	const zone = ".us-west-2.compute.internal"
+	unprepared := []string{"blocker DRM003 daemonset/" + ds, "blocker DRM015 daemonset/" + ds, noDriver}
+	return site{
+		name: "standalone-chart",
+		// GPU Feature Discovery has the plugin's image and labels, and is none. The EFA
+		// plugin is in the same folder and serves something else.
+		owners: map[string]string{ds: "Helm release nvidia-device-plugin/nvdp"},
+		plans: []wanted{
+			{
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
+				findings:  []string{"blocker DRM003 daemonset/" + ds},
+				restarted: []string{ds + "-4zk7p", ds + "-c8xvn", ds + "-q2m5d", ds + "-x9wlt"},
+			},
+			{
+				op: plan.Migrate, pool: "gpu-a10g", refused: true, class: ownClass, findings: unprepared,
+				batches: a + "1" + zone + " | " + a + "2" + zone,
+				evicted: []string{"inference/llm-gateway-6f9c7b8d5-2xk9q", "inference/llm-gateway-6f9c7b8d5-8mzvw"},
+			},
+			{
+				op: plan.Migrate, pool: "gpu-h100", refused: true, class: ownClass, findings: unprepared,
+				batches: h + "1" + zone + " | " + h + "2" + zone,
+				evicted: []string{"training/pretrain-7b-worker-0", "training/pretrain-7b-worker-1"},
+			},
+		},
+	}
+}
+
+func staticManifest() site {
+	const ds = "daemonset/" + static
+	return site{
+		name:   "static-manifest",
+		owners: map[string]string{static: "nobody"},
+		plans: []wanted{
+			{
+				// It tolerates only the GPU taint: every node but the control plane's.
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass,
+				restarted: []string{static + "-jq8zt", static + "-r5ndk", static + "-w7vxl", static + "-bm4cg", static + "-t9phf"},
+			},
+			{
+				op: plan.Migrate, pool: "train-a100", selector: "pool=train-a100", refused: true, class: ownClass,
+				findings: []string{"blocker DRM015 " + ds, noDriver,
+					"blocker DRM019 pod/research/notebook-anna", "blocker DRM019 pod/research/notebook-anna", // bare, and an emptyDir
+					"info DRM008 pool/train-a100"},
+				batches: "a100-1 | a100-2",
+				evicted: []string{"research/finetune-0", "research/notebook-anna"}, // old-eval has ended
+			},
+			{
+				op: plan.Migrate, pool: "infer-l40s", selector: "pool=infer-l40s", refused: true, class: ownClass,
+				findings: []string{"blocker DRM015 " + ds, noDriver,
+					"blocker DRM019 pod/inference/triton-5b7d9f6c4-kx2nv", "blocker DRM019 pod/inference/triton-5b7d9f6c4-pm8wq",
+					"warning DRM018 pod/inference/triton-5b7d9f6c4-kx2nv", "warning DRM018 pod/inference/triton-5b7d9f6c4-pm8wq",
+					"info DRM008 pool/infer-l40s"},
+				batches: "l40s-1 | l40s-2",
+				evicted: []string{"inference/triton-5b7d9f6c4-kx2nv", "inference/triton-5b7d9f6c4-pm8wq"}, // web has no GPU
+			},
+		},
+	}
+}
+
+func gpuOperator() site {
+	const ds, mps = "gpu-operator/nvidia-device-plugin-daemonset", "gpu-operator/nvidia-device-plugin-mps-control-daemon"
+	unprepared := []string{"blocker DRM003 daemonset/" + ds, "blocker DRM015 daemonset/" + ds, noDriver}
+	return site{
+		name:    "gpu-operator",
+		owners:  map[string]string{ds: "operator ClusterPolicy/cluster-policy", mps: "operator ClusterPolicy/cluster-policy"},
+		ignored: map[string]int{"ClusterPolicy": 1},
+		plans: []wanted{
+			{
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
+				findings:  []string{"blocker DRM003 daemonset/" + ds, "blocker DRM003 daemonset/" + mps},
+				restarted: []string{ds + "-h1093", ds + "-zc3ea", ds + "-b8d4f"},
+			},
+			{
+				op: plan.Migrate, pool: "dgx", selector: "node-pool=dgx", refused: true, class: ownClass, findings: unprepared,
+				batches: "dgx-01 | dgx-02",
+				evicted: []string{"nlp/embed-0", "nlp/embed-1"}, // the validator's pod has ended
+			},
+			{
+				// The operator is at work on edge-02: it is left alone, and not for having
+				// no GPUs.
+				op: plan.Migrate, pool: "edge", selector: "node-pool=edge", refused: true, class: ownClass,
+				findings: append([]string{"warning DRM026 node/edge-02"}, unprepared...),
+				batches:  "edge-01", skipped: []string{"edge-02 has no nvidia.com/gpu"},
+				evicted: []string{"vision/detector-8494bd5f7d-vq7rn"},
+			},
+		},
+	}
+}
+
+func gke() site {
+	const small, large = "kube-system/nvidia-gpu-device-plugin-small-cos", "kube-system/nvidia-gpu-device-plugin-large-cos"
+	const l4, a100, shared = "gke-ml-l4-7d31a0f2-", "gke-ml-a100-5be2c914-q1mj", "gke-ml-l4-shared-91c3d7e5-h6rw"
+	return site{
+		name:   "gke",
+		owners: map[string]string{small: "addon manager in mode Reconcile", large: "addon manager in mode Reconcile"},
+		plans: []wanted{
+			{
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
+				findings:  []string{"blocker DRM003 daemonset/" + small, "blocker DRM003 daemonset/" + large},
+				restarted: []string{small + "-674fk", small + "-xn2wb", small + "-k9vcd", large + "-2z7p7"},
+			},
+			{
+				// Of the two DaemonSets only one concerns the pool.
+				op: plan.Migrate, pool: "l4", refused: true, class: ownClass,
+				findings: []string{"blocker DRM003 daemonset/" + small, "blocker DRM015 daemonset/" + small, noDriver, "info DRM008 pool/l4"},
+				batches:  l4 + "2k9x | " + l4 + "v8tz",
+				evicted:  []string{"serving/gemma-6c8d9f7b5-d4kzp", "serving/gemma-6c8d9f7b5-zw8qn"},
+			},
+			{
+				op: plan.Migrate, pool: "a100", refused: true, class: ownClass,
+				findings: []string{"blocker DRM003 daemonset/" + large, "blocker DRM015 daemonset/" + large, noDriver, "info DRM008 node/" + a100},
+				batches:  a100, evicted: []string{"batch/sim-4-x8kqp"},
+			},
+			{
+				// GKE's own label tells of time-sharing; there is no GPU Feature Discovery.
+				op: plan.Migrate, pool: "l4-shared", refused: true, class: ownClass,
+				findings: []string{"blocker DRM003 daemonset/" + small, "blocker DRM015 daemonset/" + small, noDriver, "blocker DRM008 node/" + shared},
+				batches:  shared,
+			},
+		},
+	}
+}
+
+func aksManaged() site {
+	const node = "aks-gpunp-20488217-vmss00000"
+	return site{
+		name: "aks-managed", // no DaemonSet serves GPUs, and the CSI driver is no DRA driver
+		plans: []wanted{
+			{op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true, findings: []string{"blocker DRM004 nodes"}},
+			{
+				op: plan.Migrate, pool: "gpunp", refused: true, class: ownClass,
+				findings: []string{"blocker DRM004 pool/gpunp", noDriver, "info DRM008 pool/gpunp"},
+				batches:  node + "0 | " + node + "1",
+				evicted:  []string{"speech/whisper-58f7c6d9b-7kq2m", "speech/whisper-58f7c6d9b-vz4xn"},
+			},
+		},
+	}
+}
+
+func bottlerocket() site {
+	const zone = ".eu-central-1.compute.internal"
+	return site{
+		name:   "bottlerocket",
+		owners: map[string]string{static: "nobody"},
+		plans: []wanted{
+			{
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
+				findings:  []string{"blocker DRM004 nodes"},
+				restarted: []string{static + "-kz9wt"},
+			},
+			{
+				// The DaemonSet is for the other pool, and its edit would not help this one.
+				op: plan.Migrate, pool: "gpu-bottlerocket", refused: true, class: ownClass,
+				findings: []string{"blocker DRM004 pool/gpu-bottlerocket", noDriver, "info DRM008 pool/gpu-bottlerocket"},
+				batches:  "ip-10-1-4-21" + zone + " | ip-10-1-4-22" + zone,
+				evicted:  []string{"render/frames-0", "render/frames-1"},
+			},
+			{
+				op: plan.Migrate, pool: "gpu-al2023", refused: true, class: ownClass,
+				findings: []string{"blocker DRM015 daemonset/" + static, noDriver, "info DRM008 node/ip-10-1-5-31" + zone},
+				batches:  "ip-10-1-5-31" + zone, evicted: []string{"render/frames-2"},
+			},
+		},
+	}
+}
+
+func eksKarpenter() site {
+	unprepared := []string{"blocker DRM003 daemonset/" + static, "blocker DRM015 daemonset/" + static, noDriver}
+	const old, down = "ip-10-2-1-58.ec2.internal", "ip-10-2-2-90.ec2.internal"
+	return site{
+		name:   "eks-karpenter",
+		owners: map[string]string{static: "eksctl"},
+		plans: []wanted{
+			{
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
+				findings:  []string{"blocker DRM003 daemonset/" + static},
+				restarted: []string{static + "-q6bzx", static + "-hd4wk", static + "-v9tns", static + "-n7xcp"},
+			},
+			{
+				op: plan.Migrate, pool: "gpu-l4", refused: true, class: ownClass,
+				findings: append([]string{
+					"blocker DRM002 node/" + old,
+					"blocker DRM023 pod/apps/rank-0", // two budgets: no such pod can be evicted
+					"warning DRM018 pod/apps/chat-7b5f8d9c6-2mkx7", "warning DRM018 pod/apps/chat-7b5f8d9c6-w8zqn",
+					"info DRM008 pool/gpu-l4",
+				}, unprepared...),
+				batches: "ip-10-2-1-41.ec2.internal | " + old,
+				evicted: []string{"apps/chat-7b5f8d9c6-2mkx7", "apps/chat-7b5f8d9c6-w8zqn", "apps/rank-0"}, // the third has no node yet
+			},
+			{
+				op: plan.Migrate, pool: "gpu-reserved", refused: true, class: ownClass,
+				findings: append([]string{"blocker DRM021 node/" + down, "info DRM008 node/" + down}, unprepared...),
+				batches:  down,
+			},
+		},
+	}
+}
+
+func openShift() site {
+	const ds, mps = "nvidia-gpu-operator/nvidia-device-plugin-daemonset", "nvidia-gpu-operator/nvidia-device-plugin-mps-control-daemon"
+	unprepared := []string{"blocker DRM003 daemonset/" + ds, "blocker DRM015 daemonset/" + ds, noDriver}
+	return site{
+		name:    "openshift",
+		owners:  map[string]string{ds: "operator ClusterPolicy/gpu-cluster-policy", mps: "operator ClusterPolicy/gpu-cluster-policy"},
+		ignored: map[string]int{"ClusterPolicy": 1},
+		plans: []wanted{
+			{
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
+				findings:  []string{"blocker DRM003 daemonset/" + ds, "blocker DRM003 daemonset/" + mps},
+				restarted: []string{ds + "-7zqkd", ds + "-x4mwp"},
+			},
+			{
+				op: plan.Migrate, pool: "gpu-a100", refused: true, class: ownClass,
+				findings: append([]string{"blocker DRM019 pod/rhoai-notebooks/bench-0"}, unprepared...),
+				batches:  "gpu-a100-0", evicted: []string{"rhoai-notebooks/bench-0"},
+			},
+			{
+				// The operator deploys nothing where its labels are empty: gpu-l40s-1 has GPUs
+				// that nobody advertises.
+				op: plan.Migrate, pool: "gpu-l40s", refused: true, class: ownClass,
+				findings: append([]string{"warning DRM026 node/gpu-l40s-1"}, unprepared...),
+				batches:  "gpu-l40s-0", skipped: []string{"gpu-l40s-1 has no nvidia.com/gpu"},
+				evicted: []string{"rhoai-serving/granite-predictor-6d7c8b9f5-jw4xz"},
+			},
+		},
+	}
+}
+
+func migMixed() site {
+	const ds = "nvidia-device-plugin/nvdp-nvidia-device-plugin"
+	both := []string{"nvidia.com/gpu", "nvidia.com/mig-1g.10gb"}
+	return site{
+		name: "mig-mixed",
+		// The labels of a chart prove nothing about an object that kubectl applied.
+		owners: map[string]string{ds: "nobody"},
+		plans: []wanted{
+			{
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, resources: both,
+				restarted: []string{ds + "-2vqzk", ds + "-8wmtd", ds + "-j5xbn", ds + "-r7pcl"},
+			},
+			{
+				op: plan.Migrate, pool: "a100-mig", selector: "pool=a100-mig", refused: true, class: ownClass, resources: both,
+				findings: []string{"blocker DRM009 node/a100-mig-1", "blocker DRM009 node/a100-mig-2", "blocker DRM015 daemonset/" + ds, noDriver},
+				batches:  "a100-mig-2", skipped: []string{"a100-mig-1 has no nvidia.com/gpu"},
+				evicted: []string{"teach/lab-5c7d8f9b6-x9tnd", "train/sft-0"}, // slices of one plugin leave together
+			},
+			{
+				// The key of a resource that once was stays as 0, and is no partition. On
+				// a100-full-2 mig-manager is about to change that.
+				op: plan.Migrate, pool: "a100-full", selector: "pool=a100-full", refused: true, class: ownClass, resources: both,
+				findings: []string{"blocker DRM009 node/a100-full-2", "blocker DRM015 daemonset/" + ds, noDriver},
+				batches:  "a100-full-1 | a100-full-2", evicted: []string{"train/sft-1"},
+			},
+		},
+	}
+}
+
+func timeSlicing() site {
+	const ds = "gpu/gpu-stack-nvidia-device-plugin"
+	both := []string{"nvidia.com/gpu", "nvidia.com/gpu.shared"}
+	unprepared := []string{"blocker DRM003 daemonset/" + ds, "blocker DRM015 daemonset/" + ds, noDriver}
+	return site{
+		name:   "time-slicing",
+		owners: map[string]string{ds: "Argo CD application gpu-stack"},
+		plans: []wanted{
+			{
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true, resources: both,
+				findings:  []string{"blocker DRM003 daemonset/" + ds},
+				restarted: []string{ds + "-5mzkq", ds + "-c9xwd", ds + "-h3vtn", ds + "-w6pbl"},
+			},
+			{
+				op: plan.Migrate, pool: "dev", selector: "pool=dev", refused: true, class: ownClass, resources: both,
+				findings: append([]string{"blocker DRM008 pool/dev"}, unprepared...),
+				batches:  "t4-dev-1 | t4-dev-2", evicted: []string{"dev/sandbox-0", "dev/sandbox-1"},
+			},
+			{
+				op: plan.Migrate, pool: "ci", selector: "pool=ci", refused: true, class: ownClass, resources: both,
+				findings: append([]string{"blocker DRM008 node/t4-ci-1"}, unprepared...),
+				skipped:  []string{"t4-ci-1 has no nvidia.com/gpu"},
+			},
+			{
+				op: plan.Migrate, pool: "prod", selector: "pool=prod", refused: true, class: ownClass, resources: both,
+				findings: unprepared,
+				batches:  "t4-prod-1", evicted: []string{"prod/ocr-79c5f8d6b-zq4km"},
+			},
+		},
+	}
+}
+
+func doubleAdvertised() site {
+	const driver = "dra-driver-nvidia-gpu/dra-driver-nvidia-gpu-kubelet-plugin"
+	n := func(last string) string { return "ip-10-4-1-" + last + ".ec2.internal" }
+	return site{
+		name:   "double-advertised",
+		owners: map[string]string{static: "nobody", driver: "nobody"},
+		plans: []wanted{
+			{
+				// The run goes on: the closed node first. The node with two mechanisms is done
+				// as far as the tool's marks go, and stops everything.
+				op: plan.Migrate, pool: "gpu-a", refused: true, class: "adopt gpu.nvidia.com",
+				findings: []string{"blocker DRM010 node/" + n("12")},
+				batches:  n("13") + " | " + n("14"),
+				skipped: []string{
+					n("11") + " is on DRA already, by run r-20260914-0841-7k2q",
+					n("12") + " is on DRA already, by run r-20260914-0841-7k2q",
+				},
+				// The record of a failed attempt by DRA makes no pod DRA-backed.
+				evicted: []string{"apps/index-0", "apps/chat-7b5f8d9c6-v4ncz"},
+			},
+			{
+				op: plan.Rollback, pool: "gpu-a", refused: true,
+				findings: []string{"blocker DRM010 node/" + n("12")},
+				batches:  n("13") + " | " + n("11") + " | " + n("12"),
+				skipped:  []string{n("14") + " is on the device plugin"},
+				// Of the pods of node 12 the one without a claim stays: it has a GPU of the
+				// plugin's, which it keeps.
+				evicted: []string{"apps/chat-7b5f8d9c6-2mkx7", "apps/chat-7b5f8d9c6-w8zqn"},
+			},
+			{
+				op: plan.Unprepare, refused: true,
+				findings:  []string{"blocker DRM010 node/" + n("12"), "blocker DRM024 nodes", "blocker DRM024 node/" + n("11"), "blocker DRM024 node/" + n("12")},
+				restarted: []string{driver + "-4kzpx", driver + "-9wmtd"},
+			},
+		},
+	}
+}
+
+func amd() site {
+	const ds, driver = "kube-system/amdgpu-device-plugin-daemonset", "kube-amd-gpu/k8s-gpu-dra-driver-kubeletplugin"
+	return site{
+		name: "amd", resource: "amd.com/gpu", driver: "gpu.amd.com",
+		// The labeller has the plugin's image, and is none.
+		owners: map[string]string{ds: "nobody", driver: "Helm release kube-amd-gpu/amd-dra"},
+		plans: []wanted{
+			{
+				op: plan.Prepare, refused: true,
+				findings:  []string{"blocker DRM003 daemonset/" + driver, "blocker DRM027 driver/gpu.amd.com", "warning DRM013 daemonset/" + driver},
+				restarted: []string{ds + "-8zkwq", ds + "-v4nxd", driver + "-x7plb"},
+			},
+			{
+				op: plan.Migrate, pool: "mi300x", selector: "pool=mi300x", refused: true, class: "create dramigrate-amd-gpu",
+				findings: []string{
+					"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + ds, "blocker DRM015 daemonset/" + driver,
+					"blocker DRM022 pool/mi300x", // the driver wants gpu-mode=dra
+					"blocker DRM027 driver/gpu.amd.com", "info DRM008 pool/mi300x",
+				},
+				batches: "mi300x-1 | mi300x-2", evicted: []string{"llm/serve-0", "llm/serve-1"},
+			},
+			{
+				// Moved by hand: the plugin keeps off it by another label.
+				op: plan.Migrate, pool: "mi210", selector: "pool=mi210", refused: true, class: "create dramigrate-amd-gpu",
+				findings: []string{"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + driver, "blocker DRM027 driver/gpu.amd.com", "info DRM008 node/mi210-1"},
+				batches:  "mi210-1",
+			},
+		},
+	}
+}
+
+func migrated() site {
+	const driver = "dra-driver-nvidia-gpu/dra-driver-nvidia-gpu-kubelet-plugin"
+	const a1, a2, b = "ip-10-3-1-11.ec2.internal", "ip-10-3-1-12.ec2.internal", "ip-10-3-2-21.ec2.internal"
+	done := " is on DRA already, by run r-20260914-0841-7k2q"
+	return site{
+		name:   "migrated",
+		owners: map[string]string{static: "nobody", driver: "nobody"},
+		plans: []wanted{
+			{op: plan.Prepare, manifests: nvidiaDriver, class: heldClass}, // done
+			{op: plan.Migrate, pool: "gpu-a", class: "adopt gpu.nvidia.com", skipped: []string{a1 + done, a2 + done}},
+			{
+				op: plan.Migrate, pool: "gpu-b", class: "adopt gpu.nvidia.com",
+				batches: b, evicted: []string{"apps/chat-7b5f8d9c6-pq5rd"},
+			},
+			{
+				op: plan.Rollback, pool: "gpu-a",
+				batches: a1 + " | " + a2,
+				evicted: []string{"apps/chat-7b5f8d9c6-2mkx7", "apps/chat-7b5f8d9c6-w8zqn", "apps/index-0"},
+			},
+			{op: plan.Rollback, pool: "gpu-b", skipped: []string{b + " is on the device plugin"}},
+			{
+				op: plan.Unprepare, refused: true,
+				findings:  []string{"blocker DRM024 nodes", "blocker DRM024 node/" + a1, "blocker DRM024 node/" + a2, "blocker DRM024 node/" + a2},
+				restarted: []string{driver + "-4kzpx", driver + "-9wmtd"},
+			},
+		},
+	}
+}
+
+func cpuOnly() site {
+	return site{
+		name: "cpu-only",
+		plans: []wanted{
+			{op: plan.Prepare, manifests: nvidiaDriver, class: heldClass},
+			{
+				op: plan.Migrate, pool: "default", refused: true, class: ownClass, findings: []string{noDriver},
+				skipped: []string{"kind-worker has no nvidia.com/gpu", "kind-worker2 has no nvidia.com/gpu"},
+			},
+		},
+	}
+}
+
+func computeDomains() site {
+	const driver = "dra-driver-nvidia-gpu/dra-driver-nvidia-gpu-kubelet-plugin"
+	return site{
+		name:   "compute-domains",
+		owners: map[string]string{static: "nobody", driver: "Helm release dra-driver-nvidia-gpu/dra-driver-nvidia-gpu"},
+		plans: []wanted{
+			{
+				// The driver's DaemonSet would leave nodes where it serves, and its part for
+				// GPUs is off.
+				op: plan.Prepare, refused: true,
+				findings: []string{
+					"blocker DRM003 daemonset/" + driver, "blocker DRM013 daemonset/" + driver, "blocker DRM027 daemonset/" + driver,
+					"warning DRM006 pod/hpc/nccl-worker-0", "warning DRM006 pod/hpc/nccl-worker-1",
+				},
+				restarted: []string{static + "-kq8zt", static + "-w4nxv", driver + "-5jzpd", driver + "-m8qtc"},
+			},
+			{
+				// ComputeDomain slices beside the plugin are no double advertisement.
+				op: plan.Migrate, pool: "gb200", selector: "pool=gb200", refused: true, class: ownClass,
+				findings: []string{
+					"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + static, "blocker DRM015 daemonset/" + driver, "blocker DRM027 daemonset/" + driver,
+					"blocker DRM006 pod/hpc/nccl-worker-0", "blocker DRM006 pod/hpc/nccl-worker-1",
+				},
+				batches: "gb200-1 | gb200-2", evicted: []string{"hpc/nccl-worker-0", "hpc/nccl-worker-1"},
+			},
+		},
+	}
+}
