@@ -35,7 +35,7 @@ func drm003() Check {
 						Object:   daemonSetObject(p.DaemonSet),
 						Message: fmt.Sprintf("the %s belongs to %s (%s), which undoes an edit of its node affinity sooner or later",
 							p.Role, p.Owner, p.Owner.Evidence),
-						Remedy: "this version moves only plugins that nobody owns: take the DaemonSet over from its owner",
+						Remedy: "this version moves only plugins that nobody owns: " + without(p.Owner),
 					})
 				}
 			}
@@ -53,5 +53,16 @@ func drm003() Check {
 			}
 			return out
 		},
+	}
+}
+
+// without says how to have a plugin that the owner does not own. Nobody can take a
+// DaemonSet over from what makes it anew as soon as it is gone.
+func without(o gate.Owner) string {
+	switch o.Kind {
+	case gate.Operator, gate.AddonManager, gate.EKSAddon:
+		return "leave the pool on the plugin as long as " + o.String() + " runs it"
+	default:
+		return "take the DaemonSet over from its owner"
 	}
 }

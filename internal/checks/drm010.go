@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
@@ -37,7 +38,7 @@ func drm010() Check {
 					case slices.ContainsFunc(v.Node.Spec.Taints, gate.IsSwitchingTaint):
 						group = closed
 					}
-					group.add(fmt.Sprintf("%d of %s are allocatable by the plugin while %s publishes %d devices", n, r, in.Driver, len(devices)), name)
+					group.add(fmt.Sprintf("%d of %s are allocatable by the plugin while %s publishes %d devices", n, r, in.Driver, len(devices))+in.strays(name), name)
 				}
 			}
 			base := Finding{Code: "DRM010", Remedy: "cordon it, and see which of the two belongs there: `kubectl get resourceslices` and the pods of both DaemonSets on the node"}
@@ -45,6 +46,24 @@ func drm010() Check {
 			return slices.Concat(open.findings(in, with(Blocker)), closed.findings(in, with(Warning)), elsewhere.findings(Input{}, with(Warning)))
 		},
 	}
+}
+
+// strays names the pods of a node that may be a plugin which no DaemonSet runs: those
+// that mount the kubelet's folder of device plugins, as one does that somebody started
+// by hand.
+func (in Input) strays(node string) string {
+	var found []string
+	for i := range in.Snapshot.Pods {
+		p := &in.Snapshot.Pods[i]
+		mounts := slices.ContainsFunc(p.HostPaths, func(folder string) bool { return path.Base(path.Clean(folder)) == gate.DevicePlugins })
+		if p.Node == node && mounts && !p.Finished() && p.Owner.Kind != "DaemonSet" {
+			found = append(found, "pod/"+p.Ref())
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return "; " + few(found) + ", of no DaemonSet, mounts the folder of device plugins"
 }
 
 // publishing are the nodes of the cluster for which the driver publishes slices, with

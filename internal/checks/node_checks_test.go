@@ -72,6 +72,10 @@ func TestDRM010(t *testing.T) {
 	try(t, "DRM010", []given{
 		{"both on a node of the pool", Migrate, prepared, publish("n1", driver, "gpu-0", "gpu-1"), []string{"blocker node/n1"},
 			"2 of nvidia.com/gpu are allocatable by the plugin while gpu.nvidia.com publishes 2 devices"},
+		{"both, by a plugin that somebody started by hand", Migrate, prepared, func(s *state) {
+			publish("n1", driver, "gpu-0")(s)
+			s.addPod("debug", "n1", 0).HostPaths = []string{"/var/lib/kubelet/device-plugins/"}
+		}, []string{"blocker node/n1"}, "pod/team/debug, of no DaemonSet,"},
 		{"both, before prepare", Prepare, untouched, publish("n1", driver, "gpu-0"), []string{"blocker node/n1"}, ""},
 		{"both, by another resource of the plugin", Rollback, migrated, func(s *state) {
 			has("n2", "nvidia.com/gpu.shared", "4")(s)

@@ -6,6 +6,7 @@ package clusters
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"os"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/colorprofile"
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -72,14 +73,44 @@ func TestClusters(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := c.load(t)
-			if c.resource == "" {
-				c.resource, c.driver = "nvidia.com/gpu", "gpu.nvidia.com"
-			}
-			if diff := cmp.Diff(c.owners, owners(s, c), cmpopts.EquateEmpty()); diff != "" {
+			c.resource, c.driver = cmp.Or(c.resource, "nvidia.com/gpu"), cmp.Or(c.driver, "gpu.nvidia.com")
+			if diff := gocmp.Diff(c.owners, owners(s, c), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("owners (-want +got):\n%s", diff)
 			}
 			for _, w := range c.plans {
 				t.Run(w.name(), func(t *testing.T) { c.check(t, s, w) })
+			}
+		})
+	}
+}
+
+// TestObjectsAloneProveNothing reads the clusters without the head that says what the
+// objects are all of: they are as before, and no plan may be taken for fine.
+func TestObjectsAloneProveNothing(t *testing.T) {
+	t.Parallel()
+	for _, c := range sites() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			data, err := os.ReadFile(filepath.Join(folder, c.name+".yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, objects, _ := bytes.Cut(data, []byte("\n---\n"))
+			file := filepath.Join(t.TempDir(), "objects.yaml")
+			if err := os.WriteFile(file, objects, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			s, _, err := offline.Read(t.Context(), []string{file}, offline.Options{Namespace: gate.DefaultNamespace})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.resource, c.driver = cmp.Or(c.resource, "nvidia.com/gpu"), cmp.Or(c.driver, "gpu.nvidia.com")
+			for _, w := range c.plans {
+				p := c.plan(t, s, w)
+				blind := slices.ContainsFunc(p.Findings, func(f checks.Finding) bool { return f.Code == "DRM011" && f.Severity == checks.Unknown })
+				if !blind || !checks.Stops(p.Findings) {
+					t.Errorf("%s: findings %+v, want DRM011 to stop apply", w.name(), p.Findings)
+				}
 			}
 		})
 	}
@@ -100,7 +131,7 @@ func TestEveryClusterIsPlanned(t *testing.T) {
 		want = append(want, c.name)
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("clusters (-planned +files):\n%s", diff)
 	}
 }
@@ -115,7 +146,7 @@ func (c site) load(t *testing.T) *cluster.Snapshot {
 	if len(s.Unknown) > 0 || s.Source != nil {
 		t.Errorf("unknown %v, source %+v: want the whole cluster", s.Unknown, s.Source)
 	}
-	if diff := cmp.Diff(c.ignored, ignored, cmpopts.EquateEmpty()); diff != "" {
+	if diff := gocmp.Diff(c.ignored, ignored, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("ignored objects (-want +got):\n%s", diff)
 	}
 	return s
@@ -165,7 +196,7 @@ func (c site) check(t *testing.T, s *cluster.Snapshot, w wanted) {
 		t.Helper()
 		slices.Sort(want)
 		slices.Sort(got)
-		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
@@ -243,7 +274,7 @@ func golden(t *testing.T, path string, p *plan.Plan) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+	if diff := gocmp.Diff(string(want), b.String()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
 }

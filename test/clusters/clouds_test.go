@@ -1,0 +1,144 @@
+package clusters
+
+import "github.com/dramigrate/dramigrate/internal/plan"
+
+// The clusters of clouds and platforms that bring the plugin or the pools.
+
+func gke() site {
+	const small, large = "kube-system/nvidia-gpu-device-plugin-small-cos", "kube-system/nvidia-gpu-device-plugin-large-cos"
+	const l4, a100, shared = "gke-ml-l4-7d31a0f2-", "gke-ml-a100-5be2c914-q1mj", "gke-ml-l4-shared-91c3d7e5-h6rw"
+	return site{
+		name:   "gke",
+		owners: map[string]string{small: "addon manager in mode Reconcile", large: "addon manager in mode Reconcile"},
+		plans: []wanted{
+			{
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
+				findings:  []string{"blocker DRM003 daemonset/" + small, "blocker DRM003 daemonset/" + large},
+				restarted: []string{small + "-674fk", small + "-xn2wb", small + "-k9vcd", large + "-2z7p7"},
+			},
+			{
+				// Of the two DaemonSets only one concerns the pool.
+				op: plan.Migrate, pool: "l4", refused: true, class: ownClass,
+				findings: []string{"blocker DRM003 daemonset/" + small, "blocker DRM015 daemonset/" + small, noDriver, "info DRM008 pool/l4"},
+				batches:  l4 + "2k9x | " + l4 + "v8tz",
+				evicted:  []string{"serving/gemma-6c8d9f7b5-d4kzp", "serving/gemma-6c8d9f7b5-zw8qn"},
+			},
+			{
+				op: plan.Migrate, pool: "a100", refused: true, class: ownClass,
+				findings: []string{"blocker DRM003 daemonset/" + large, "blocker DRM015 daemonset/" + large, noDriver, "info DRM008 node/" + a100},
+				batches:  a100, evicted: []string{"batch/sim-4-x8kqp"},
+			},
+			{
+				// GKE's own label tells of time-sharing; there is no GPU Feature Discovery.
+				op: plan.Migrate, pool: "l4-shared", refused: true, class: ownClass,
+				findings: []string{"blocker DRM003 daemonset/" + small, "blocker DRM015 daemonset/" + small, noDriver, "blocker DRM008 node/" + shared},
+				batches:  shared,
+			},
+		},
+	}
+}
+
+func aksManaged() site {
+	const node = "aks-gpunp-20488217-vmss00000"
+	return site{
+		name: "aks-managed", // no DaemonSet serves GPUs, and the CSI driver is no DRA driver
+		plans: []wanted{
+			{op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true, findings: []string{"blocker DRM004 nodes"}},
+			{
+				op: plan.Migrate, pool: "gpunp", refused: true, class: ownClass,
+				findings: []string{"blocker DRM004 pool/gpunp", noDriver, "info DRM008 pool/gpunp"},
+				batches:  node + "0 | " + node + "1",
+				evicted:  []string{"speech/whisper-58f7c6d9b-7kq2m", "speech/whisper-58f7c6d9b-vz4xn"},
+			},
+		},
+	}
+}
+
+func bottlerocket() site {
+	const zone = ".eu-central-1.compute.internal"
+	return site{
+		name:   "bottlerocket",
+		owners: map[string]string{static: "nobody"},
+		plans: []wanted{
+			{
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
+				findings:  []string{"blocker DRM004 nodes"},
+				restarted: []string{static + "-kz9wt"},
+			},
+			{
+				// The DaemonSet is for the other pool, and its edit would not help this one.
+				op: plan.Migrate, pool: "gpu-bottlerocket", refused: true, class: ownClass,
+				findings: []string{"blocker DRM004 pool/gpu-bottlerocket", noDriver, "info DRM008 pool/gpu-bottlerocket"},
+				batches:  "ip-10-1-4-21" + zone + " | ip-10-1-4-22" + zone,
+				evicted:  []string{"render/frames-0", "render/frames-1"},
+			},
+			{
+				op: plan.Migrate, pool: "gpu-al2023", refused: true, class: ownClass,
+				findings: []string{"blocker DRM015 daemonset/" + static, noDriver, "info DRM008 node/ip-10-1-5-31" + zone},
+				batches:  "ip-10-1-5-31" + zone, evicted: []string{"render/frames-2"},
+			},
+		},
+	}
+}
+
+func eksKarpenter() site {
+	unprepared := []string{"blocker DRM003 daemonset/" + static, "blocker DRM015 daemonset/" + static, noDriver}
+	const old, down = "ip-10-2-1-58.ec2.internal", "ip-10-2-2-90.ec2.internal"
+	return site{
+		name:   "eks-karpenter",
+		owners: map[string]string{static: "eksctl"},
+		plans: []wanted{
+			{
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
+				findings:  []string{"blocker DRM003 daemonset/" + static},
+				restarted: []string{static + "-q6bzx", static + "-hd4wk", static + "-v9tns", static + "-n7xcp"},
+			},
+			{
+				op: plan.Migrate, pool: "gpu-l4", refused: true, class: ownClass,
+				findings: append([]string{
+					"blocker DRM002 node/" + old,
+					"blocker DRM023 pod/apps/rank-0", // two budgets: no such pod can be evicted
+					"warning DRM018 pod/apps/chat-7b5f8d9c6-2mkx7", "warning DRM018 pod/apps/chat-7b5f8d9c6-w8zqn",
+					"info DRM008 pool/gpu-l4",
+				}, unprepared...),
+				batches: "ip-10-2-1-41.ec2.internal | " + old,
+				evicted: []string{"apps/chat-7b5f8d9c6-2mkx7", "apps/chat-7b5f8d9c6-w8zqn", "apps/rank-0"}, // the third has no node yet
+			},
+			{
+				op: plan.Migrate, pool: "gpu-reserved", refused: true, class: ownClass,
+				findings: append([]string{"blocker DRM021 node/" + down, "info DRM008 node/" + down}, unprepared...),
+				batches:  down,
+			},
+		},
+	}
+}
+
+func openShift() site {
+	const ds, mps = "nvidia-gpu-operator/nvidia-device-plugin-daemonset", "nvidia-gpu-operator/nvidia-device-plugin-mps-control-daemon"
+	unprepared := []string{"blocker DRM003 daemonset/" + ds, "blocker DRM015 daemonset/" + ds, noDriver}
+	return site{
+		name:    "openshift",
+		owners:  map[string]string{ds: "operator ClusterPolicy/gpu-cluster-policy", mps: "operator ClusterPolicy/gpu-cluster-policy"},
+		ignored: map[string]int{"ClusterPolicy": 1},
+		plans: []wanted{
+			{
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
+				findings:  []string{"blocker DRM003 daemonset/" + ds, "blocker DRM003 daemonset/" + mps},
+				restarted: []string{ds + "-7zqkd", ds + "-x4mwp"},
+			},
+			{
+				op: plan.Migrate, pool: "gpu-a100", refused: true, class: ownClass,
+				findings: append([]string{"blocker DRM019 pod/rhoai-notebooks/bench-0"}, unprepared...),
+				batches:  "gpu-a100-0", evicted: []string{"rhoai-notebooks/bench-0"},
+			},
+			{
+				// The operator deploys nothing where its labels are empty: gpu-l40s-1 has GPUs
+				// that nobody advertises.
+				op: plan.Migrate, pool: "gpu-l40s", refused: true, class: ownClass,
+				findings: append([]string{"warning DRM026 node/gpu-l40s-1"}, unprepared...),
+				batches:  "gpu-l40s-0", skipped: []string{"gpu-l40s-1 has no nvidia.com/gpu"},
+				evicted: []string{"rhoai-serving/granite-predictor-6d7c8b9f5-jw4xz"},
+			},
+		},
+	}
+}
