@@ -93,6 +93,16 @@ func TestDRM004(t *testing.T) {
 			[]string{"blocker nodes"}, "nodes m1, n1, n2: advertises nvidia.com/gpu"},
 		{"one node advertises by itself", Migrate, prepared, without("n2"), []string{"blocker node/n2"}, "no pod of a device plugin's DaemonSet"},
 		{"a node of another pool does", Migrate, prepared, without("m1"), nil, ""},
+		// A killed run has turned the plugin off; the kubelet still reports its devices.
+		{"a node between the mechanisms", Migrate, prepared, func(s *state) {
+			without("n2")(s)
+			s.mark("n2", "gpu", false)
+			s.node("n2").Labels["dramigrate.dev/allocation"] = "switching"
+		}, nil, ""},
+		{"a label that no run has set", Migrate, prepared, func(s *state) {
+			without("n2")(s)
+			s.node("n2").Labels["dramigrate.dev/allocation"] = "switching"
+		}, []string{"blocker node/n2"}, ""},
 		{"Bottlerocket with a DaemonSet beside", Migrate, prepared, func(s *state) {
 			s.node("n1").Status.NodeInfo.OSImage = "Bottlerocket OS 1.64.0 (aws-k8s-1.36-nvidia)"
 		}, []string{"unknown node/n1"}, "nvidia-k8s-device-plugin"},

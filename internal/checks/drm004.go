@@ -27,8 +27,13 @@ func drm004() Check {
 				served := slices.ContainsFunc(in.Inventory.PluginsFor(in.Resource), func(p gate.PluginDaemonSet) bool {
 					return p.Role == gate.DevicePlugin && slices.Contains(p.Nodes, v.Node.Name)
 				})
+				at, _ := in.Gate.StateOf(v.Node.Labels)
+				mark, _ := cluster.ParseNodeState(v.Node)
 				switch own := builtIn(v.Node); {
 				case n == 0:
+				case at != gate.Plugin && mark != nil:
+					// A run has just turned the plugin off: its pod goes some seconds before the
+					// kubelet says so. The run itself waits for that, and stops if it never does.
 				case !served:
 					bare.add("advertises "+in.Resource+", but no pod of a device plugin's DaemonSet runs there", v.Node.Name)
 				case own != "":

@@ -10,6 +10,9 @@ const (
 	StateAnnotation = "dramigrate.dev/state"
 	// HelperLabel is on the tool's own short pods; its value is what they are for.
 	HelperLabel = "dramigrate.dev/purpose"
+	// HelperNodeAnnotation is the whole name of the node that a helper pod is for; it
+	// does not fit into a label.
+	HelperNodeAnnotation = "dramigrate.dev/node"
 )
 
 // ImplicitResourcePrefix begins the extended resource name that every DeviceClass

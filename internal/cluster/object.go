@@ -31,6 +31,9 @@ func (p *Pod) Object() *corev1.Pod {
 	if p.Static {
 		out.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: ""}
 	}
+	if p.HelperNode != "" {
+		metav1.SetMetaDataAnnotation(&out.ObjectMeta, HelperNodeAnnotation, p.HelperNode)
+	}
 	if p.Terminating {
 		// When it was deleted is not kept, and the zero time would read as "never".
 		out.DeletionTimestamp = ptr.To(metav1.Unix(0, 0))

@@ -16,7 +16,7 @@ import (
 func fullPod() Pod {
 	return Pod{
 		Namespace: "team", Name: "train-0", UID: "u1", Node: "gpu-1", Phase: corev1.PodRunning,
-		Labels: map[string]string{"app": "train"},
+		Labels: map[string]string{"app": "train", HelperLabel: "probe"}, HelperNode: "gpu-1",
 		Owner:  Owner{Kind: "Job", Name: "train", UID: "u2"},
 		Static: true, Terminating: true, Ready: true, LocalStorage: true,
 		SchedulerName: "default-scheduler",

@@ -41,6 +41,8 @@ type Pod struct {
 	// Waiting is the first waiting or terminated reason of a container
 	// ("CrashLoopBackOff"), for messages; empty if none.
 	Waiting string
+	// HelperNode is the node that a helper pod of the tool is for, bound or not.
+	HelperNode string
 }
 
 // Owner names a controlling owner reference.

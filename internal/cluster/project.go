@@ -25,6 +25,9 @@ func ProjectPod(p *corev1.Pod) Pod {
 		Bridge:        bridge(p.Status.ExtendedResourceClaimStatus),
 		Waiting:       waiting(p),
 	}
+	if out.IsHelper() {
+		out.HelperNode = p.Annotations[HelperNodeAnnotation]
+	}
 	_, out.Static = p.Annotations[corev1.MirrorPodAnnotationKey]
 	if ref := metav1.GetControllerOf(p); ref != nil {
 		out.Owner = Owner{Kind: ref.Kind, Name: ref.Name, UID: ref.UID}

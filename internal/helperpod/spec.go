@@ -22,8 +22,6 @@ const (
 	RunLabel = "dramigrate.dev/run"
 	// PurposeLabel is the pod's Purpose.
 	PurposeLabel = cluster.HelperLabel
-	// NodeAnnotation is the node's whole name, which does not fit into a label.
-	NodeAnnotation = "dramigrate.dev/node"
 	// attemptAnnotation is different in each pod that is sent to the server: a
 	// create whose answer got lost is recognised by it.
 	attemptAnnotation = "dramigrate.dev/attempt"
@@ -60,8 +58,8 @@ func (r *Runner) pod(p Purpose, node string, tolerations []corev1.Toleration, w 
 			Name:      podName(p, node),
 			Labels:    labels,
 			Annotations: map[string]string{
-				NodeAnnotation:    node,
-				attemptAnnotation: string(uuid.NewUUID()),
+				cluster.HelperNodeAnnotation: node,
+				attemptAnnotation:            string(uuid.NewUUID()),
 			},
 		},
 		Spec: corev1.PodSpec{

@@ -6,6 +6,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
 // Sweep removes the helper pods that earlier runs have left for a node, when they
@@ -20,7 +22,7 @@ func (r *Runner) Sweep(ctx context.Context, node string) error {
 	}
 	for i := range list.Items {
 		p := &list.Items[i]
-		if p.Annotations[NodeAnnotation] != node || p.Labels[RunLabel] == r.config.Run || p.DeletionTimestamp != nil {
+		if p.Annotations[cluster.HelperNodeAnnotation] != node || p.Labels[RunLabel] == r.config.Run || p.DeletionTimestamp != nil {
 			continue
 		}
 		err := pods.Delete(ctx, p.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))})

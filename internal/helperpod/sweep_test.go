@@ -8,13 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/clock"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
 // TestSweep removes what a killed run has left for the node, and nothing else.
 func TestSweep(t *testing.T) {
 	pod := func(name, run, node string, helper bool) *corev1.Pod {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "tool", Name: name,
-			Labels: map[string]string{RunLabel: run}, Annotations: map[string]string{NodeAnnotation: node}}}
+			Labels: map[string]string{RunLabel: run}, Annotations: map[string]string{cluster.HelperNodeAnnotation: node}}}
 		if helper {
 			p.Labels[PurposeLabel] = string(ForCanary)
 		}

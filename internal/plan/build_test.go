@@ -113,6 +113,28 @@ func TestMigrateClass(t *testing.T) {
 	}
 }
 
+// A run that was killed leaves its helper pod, bound or not. The next one has to
+// remove it even where nothing else is left to do.
+func TestLeftHelperIsPending(t *testing.T) {
+	for _, node := range []string{"a-1", ""} {
+		s, record := prepared(t)
+		in := intent(Rollback)
+		in.Shared = record
+		if p := build(t, in, s); p.Pending() {
+			t.Fatalf("batches %v on a pool that was never switched", p.Batches)
+		}
+		s.Pods = append(s.Pods, cluster.Pod{Namespace: "dramigrate-system", Name: "pull", Node: node,
+			Labels: map[string]string{cluster.HelperLabel: "pull"}, HelperNode: "a-1"})
+		if p := build(t, in, s); !slices.Equal(flatten(p.Batches), []string{"a-1"}) {
+			t.Errorf("batches %v with a left pod for a-1, want a-1 alone", p.Batches)
+		}
+		s.Pods[len(s.Pods)-1].Terminating = true // somebody has removed it
+		if p := build(t, in, s); p.Pending() {
+			t.Errorf("batches %v for a pod that is going already", p.Batches)
+		}
+	}
+}
+
 func TestMigrateLeavesFinishedNodesAlone(t *testing.T) {
 	s, record := prepared(t)
 	migrated(t, s, "a-1", true)  // finished

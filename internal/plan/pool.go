@@ -99,7 +99,9 @@ func (b *builder) cut(skip func(cluster.NodeView) string) error {
 	var begun, fresh []string
 	for _, name := range names {
 		v := views[name]
-		if why := skip(v); why != "" {
+		// A node on which nothing is left to do but to remove a pod that a killed run has
+		// left is still in: the run removes such pods first.
+		if why := skip(v); why != "" && !b.leftHelper(name) {
 			b.p.Skipped = append(b.p.Skipped, Skip{Node: name, Why: why})
 			continue
 		}
@@ -115,6 +117,11 @@ func (b *builder) cut(skip func(cluster.NodeView) string) error {
 	}
 	b.p.Batches = batches(append(begun, fresh...), size)
 	return nil
+}
+
+// leftHelper says that a helper pod for the node is there which nobody removes.
+func (b *builder) leftHelper(node string) bool {
+	return slices.ContainsFunc(b.s.Pods, func(p cluster.Pod) bool { return p.HelperNode == node && !p.Terminating })
 }
 
 // migrated says why a migration has nothing to do on a node. A node that was opened

@@ -135,7 +135,10 @@ func (b *Bench) Fingerprint(ctx context.Context, node string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	taints := slices.Clone(n.Spec.Taints)
+	// What the node lifecycle controller does comes and goes with the node's health.
+	taints := slices.DeleteFunc(slices.Clone(n.Spec.Taints), func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
+	})
 	for i := range taints {
 		taints[i].TimeAdded = nil // set by a controller each time
 	}
