@@ -24,7 +24,7 @@ type htmlPage struct {
 	Severe      []checks.Finding // all but those that only inform
 	Notes       []checks.Finding
 	Timeline    *timeline
-	Pods        []htmlPod
+	Nodes       []htmlNode // those with pods to evict
 	SharedSteps []htmlStep
 	EachNode    []htmlStep
 	Diffs       []htmlDiff
@@ -38,9 +38,11 @@ type figure struct {
 	Tone  string
 }
 
-type htmlPod struct {
-	plan.Eviction
+// htmlNode are the pods that are evicted from one node.
+type htmlNode struct {
+	Node  string
 	Batch int
+	Pods  []plan.Eviction
 }
 
 type htmlFact struct{ Name, Value string }
@@ -89,7 +91,11 @@ func newHTMLPage(p *plan.Plan) *htmlPage {
 		}
 	}
 	for _, e := range p.Evictions {
-		h.Pods = append(h.Pods, htmlPod{e, batchOf[e.Node]})
+		if n := len(h.Nodes); n == 0 || h.Nodes[n-1].Node != e.Node {
+			h.Nodes = append(h.Nodes, htmlNode{Node: e.Node, Batch: batchOf[e.Node]})
+		}
+		last := &h.Nodes[len(h.Nodes)-1]
+		last.Pods = append(last.Pods, e)
 	}
 	for _, o := range objectDiffs(p) {
 		d := htmlDiff{Title: o.title, About: o.about}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/plan"
@@ -12,9 +13,10 @@ import (
 type timeline struct {
 	Stages []stage
 	// More are the stages that are folded because there are many.
-	More  []stage
-	Last  stage
-	Tiles []tile
+	More   []stage
+	Last   stage
+	Tiles  []tile
+	Tracks []track
 	// Moments is the number of stages, and the width of a tile's own timeline.
 	Moments int
 }
@@ -36,12 +38,16 @@ type barPart struct {
 	Nodes, From, N int // N of all Nodes, after those of the parts before
 }
 
-// tile is one node over time.
+// tile is one node, and its track over time.
 type tile struct {
-	Node, Path   string
-	From, To     string // kinds
-	Batch, After int    // the moment at which it is moved, and how many follow
-	Skipped      bool
+	Node, Path, Track string
+	Skipped           bool
+}
+
+// track is the way of the nodes that start alike and are moved in one batch.
+type track struct {
+	ID, From, To string // kinds
+	Batch, After int    // the moment at which they are moved, and how many follow
 }
 
 // The kinds of nodes in the page, as classes; each has a shape of its own there.
@@ -93,7 +99,11 @@ func newTimeline(p *plan.Plan) *timeline {
 				kind = unclear
 			}
 			kinds = append(kinds, kind)
-			t.Tiles = append(t.Tiles, tile{Node: n, From: kind, To: target, Batch: i + 1, After: len(p.Batches) - i,
+			way := track{ID: fmt.Sprintf("%s%d", kind, i+1), From: kind, To: target, Batch: i + 1, After: len(p.Batches) - i}
+			if !slices.Contains(t.Tracks, way) {
+				t.Tracks = append(t.Tracks, way)
+			}
+			t.Tiles = append(t.Tiles, tile{Node: n, Track: way.ID,
 				Path: fmt.Sprintf("%s to %s in batch %d", nameOf(kind), nameOf(target), i+1)})
 		}
 	}
