@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -55,7 +54,7 @@ type htmlStep struct {
 type htmlChange struct {
 	plan.Change
 	Operations []string // what a patch does, without what it tests of nodes
-	Exact      string   // the patch whole, indented
+	Exact      string   // the patch whole, an operation a line
 }
 
 type htmlDiff struct {
@@ -151,17 +150,24 @@ func htmlSteps(list []plan.Step, whole bool) []htmlStep {
 			for _, op := range operations(c.Patch, whole) {
 				h.Operations = append(h.Operations, strings.TrimSpace(fmt.Sprintf("%s %s %s", op.Op, op.Path, op.Value)))
 			}
-			if c.Patch != "" {
-				var b bytes.Buffer
-				h.Exact = c.Patch
-				if json.Indent(&b, []byte(c.Patch), "", "  ") == nil {
-					h.Exact = b.String()
-				}
-			}
+			h.Exact = operationLines(c.Patch)
 			out[i].Changes = append(out[i].Changes, h)
 		}
 	}
 	return out
+}
+
+// operationLines is a JSON patch with each of its operations on a line.
+func operationLines(patch string) string {
+	var list []json.RawMessage
+	if json.Unmarshal([]byte(patch), &list) != nil || len(list) == 0 {
+		return patch
+	}
+	lines := make([]string, len(list))
+	for i, op := range list {
+		lines[i] = string(op)
+	}
+	return "[" + strings.Join(lines, ",\n ") + "]"
 }
 
 func kindOfLine(l string) string {
