@@ -51,6 +51,12 @@ test-unit: ## Unit, golden and script tests, with the race detector
 	go test -race -count=1 ./...
 	go -C test/cluster test -race -count=1 ./internal/... ./manifests/...
 
+.PHONY: test-html
+test-html: ## The HTML plan in headless Chromium, $$DRAMIGRATE_CHROMIUM or the one in PATH
+	@browser="$${DRAMIGRATE_CHROMIUM:-$$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)}"; \
+	test -n "$$browser" || { echo "test-html: no Chromium found; install it (Debian: the package chromium) or set DRAMIGRATE_CHROMIUM"; exit 1; }; \
+	DRAMIGRATE_CHROMIUM="$$browser" go test -count=1 -run TestHTMLInBrowser -v ./internal/report
+
 .PHONY: test-e2e
 test-e2e: build ## End to end on a real control plane and real kubelets
 	go -C test/cluster test -count=1 -p 1 -timeout 60m -parallel 4 ./cluster ./e2e

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +13,7 @@ import (
 
 type planOptions struct {
 	app    *app
-	format *format
+	views  *views
 	pool   poolFlags
 	flags  planFlags
 	verb   string
@@ -23,7 +22,7 @@ type planOptions struct {
 }
 
 func newPlan(a *app) *cobra.Command {
-	o := &planOptions{app: a, format: newFormat("table", "yaml", "json")}
+	o := &planOptions{app: a, views: newViews(a)}
 	cmd := &cobra.Command{
 		Use:   "plan [POOL]",
 		Short: "Show what apply, rollback, prepare or unprepare would do; changes nothing",
@@ -32,9 +31,11 @@ for, and how it is undone; the pods that are evicted or restarted; and what spea
 against it. Reads only.
 
 A plan that was saved with --out is run by 'dramigrate apply --plan FILE' as long as
-the cluster still asks for the same plan.`,
+the cluster still asks for the same plan. 'dramigrate plan show FILE' shows it again,
+without a cluster.`,
 		Example: `  dramigrate plan pool-a
   dramigrate plan pool-a --out plan.yaml
+  dramigrate plan pool-a --report markdown=plan.md --report html=plan.html
   dramigrate plan --for prepare --driver-manifests ./driver
   dramigrate plan --selector gpu=a100 --pool a100 --for rollback`,
 		ValidArgsFunction: completePools(a),
@@ -42,10 +43,14 @@ the cluster still asks for the same plan.`,
 			if err := o.pool.complete(args); err != nil {
 				return err
 			}
+			if err := o.views.complete(); err != nil {
+				return err
+			}
 			return o.run(cmd.Context())
 		},
 	}
-	o.format.addFlag(cmd)
+	cmd.AddCommand(newPlanShow(a))
+	o.views.addFlags(cmd)
 	o.pool.addFlags(cmd)
 	o.flags.addPoolFlags(cmd, plan.Migrate, a.Streams)
 	o.flags.addPrepareFlags(cmd)
@@ -80,7 +85,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err := o.save(made); err != nil {
 		return err
 	}
-	if err := printPlan(o.app, o.format, made); err != nil {
+	if err := o.views.print(made); err != nil {
 		return err
 	}
 	if code := verdict(made.Findings); code != ExitOK {
@@ -100,13 +105,9 @@ func (o *planOptions) save(p *plan.Plan) error {
 	if err := report.YAML(&b, p); err != nil {
 		return err
 	}
-	if err := os.WriteFile(o.out, b.Bytes(), 0o644); err != nil {
+	if err := writeFile(o.out, b.Bytes()); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	fmt.Fprintf(o.app.Err, "Saved to %s. To run it: dramigrate %s --plan %s\n", o.out, o.verb, o.out)
 	return nil
-}
-
-func printPlan(a *app, f *format, p *plan.Plan) error {
-	return f.print(a.Out, p, func() error { return report.Plan(a.styled(a.Out), p) })
 }

@@ -24,19 +24,19 @@ type Runner interface {
 
 // runOptions are those of the four verbs that change something.
 type runOptions struct {
-	app    *app
-	op     plan.Operation
-	verb   string
-	format *format
-	pool   poolFlags
-	flags  planFlags
-	run    runFlags
+	app   *app
+	op    plan.Operation
+	verb  string
+	views *views
+	pool  poolFlags
+	flags planFlags
+	run   runFlags
 }
 
 // newRunVerb makes the part that apply, rollback, prepare and unprepare share.
 func newRunVerb(a *app, op plan.Operation, cmd *cobra.Command) *cobra.Command {
-	o := &runOptions{app: a, op: op, verb: cmd.Name(), format: newFormat("table", "yaml", "json")}
-	o.format.addFlag(cmd)
+	o := &runOptions{app: a, op: op, verb: cmd.Name(), views: newViews(a)}
+	o.views.addFlags(cmd)
 	switch op {
 	case plan.Migrate, plan.Rollback:
 		o.pool.addFlags(cmd)
@@ -65,6 +65,9 @@ func (o *runOptions) complete(cmd *cobra.Command, args []string) (*planner, *pla
 		return nil, nil, usageError("unexpected argument %q: %s is for the whole cluster", args[0], o.verb)
 	}
 	if err := o.pool.complete(args); err != nil {
+		return nil, nil, err
+	}
+	if err := o.views.complete(); err != nil {
 		return nil, nil, err
 	}
 	if err := o.run.validate(o.app.Streams); err != nil {
@@ -131,7 +134,7 @@ func (o *runOptions) execute(ctx context.Context, p *planner, saved *plan.Plan) 
 	if saved != nil && saved.Digest != now.Digest {
 		return stale(o.run.file, saved, now)
 	}
-	if err := printPlan(o.app, o.format, now); err != nil {
+	if err := o.views.print(now); err != nil {
 		return err
 	}
 	switch code := verdict(now.Findings); {

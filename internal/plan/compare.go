@@ -50,6 +50,7 @@ func Differences(was, now *Plan) []string {
 	out := Drift(was, now)
 	out = append(out, listDrift("pod to evict", names(was.Evictions, evictionName), names(now.Evictions, evictionName))...)
 	out = append(out, listDrift("pod to restart", names(was.Restarts, restartName), names(now.Restarts, restartName))...)
+	out = append(out, nodesMoved(was.NodeChanges, now.NodeChanges)...)
 	out = append(out, listDrift("finding", names(was.Findings, findingName), names(now.Findings, findingName))...)
 	if len(out) == 0 && was.Digest != now.Digest {
 		out = append(out, "details of pods or findings")
@@ -110,4 +111,24 @@ func evictionName(e Eviction) string { return e.Pod + " on " + e.Node }
 func restartName(r Restart) string   { return r.Pod + " on " + r.Node }
 func findingName(f checks.Finding) string {
 	return fmt.Sprintf("%s %s on %s", f.Severity, f.Code, f.Object)
+}
+
+// nodesMoved names the nodes whose labels, annotations or cordon are not what they
+// were. One that is in one of the plans alone is drift already.
+func nodesMoved(was, now []NodeChange) []string {
+	fields := map[string]NodeFields{}
+	for _, c := range was {
+		for _, n := range c.Nodes {
+			fields[n] = c.Before
+		}
+	}
+	var out []string
+	for _, c := range now {
+		for _, n := range c.Nodes {
+			if before, known := fields[n]; known && !reflect.DeepEqual(before, c.Before) {
+				out = append(out, fmt.Sprintf("node %s: labels, annotations or cordon", n))
+			}
+		}
+	}
+	return out
 }

@@ -95,6 +95,7 @@ func TestDrift(t *testing.T) {
 		{"nothing", func(*Plan) {}, nil, ""},
 		{"a pod moved", func(p *Plan) { p.Evictions = p.Evictions[1:] }, nil, "pod to evict gone: default/x1 on a-1"},
 		{"a pod restarts", func(p *Plan) { p.Restarts = []Restart{{Pod: "a/b", Node: "n"}} }, nil, "pod to restart new: a/b on n"},
+		{"a cordon", func(p *Plan) { p.NodeChanges[0].Before.Unschedulable = true }, nil, "node a-2: labels, annotations or cordon"},
 		{"a warning", func(p *Plan) { p.Findings = append(p.Findings, finding(checks.Warning)) }, nil, "finding new: warning DRM099 on node/x"},
 		{"a blocker", func(p *Plan) { p.Findings = append(p.Findings, finding(checks.Blocker)) }, []string{"new blocker DRM099 on node/x"}, ""},
 		{"unknown", func(p *Plan) { p.Findings = append(p.Findings, finding(checks.Unknown)) }, []string{"new unknown DRM099 on node/x"}, ""},

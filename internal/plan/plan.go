@@ -55,6 +55,8 @@ type Plan struct {
 	// NodeSteps are done on each node of each batch, in order.
 	NodeSteps []Step  `json:"nodeSteps,omitempty"`
 	Batches   []Batch `json:"batches,omitempty"`
+	// NodeChanges are how the batches' nodes are and how the run leaves them.
+	NodeChanges []NodeChange `json:"nodeChanges,omitempty"`
 	// Skipped are the nodes of the pool that are left alone, and why.
 	Skipped []Skip `json:"skipped,omitempty"`
 	// Evictions are the pods that the drain will evict, as they were seen.

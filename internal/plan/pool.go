@@ -22,6 +22,7 @@ func (b *builder) migrate() error {
 		return err
 	}
 	b.p.NodeSteps = migrateSteps(b.p)
+	b.p.NodeChanges = b.nodeChanges()
 	b.p.Evictions = b.evictions()
 	b.p.Claims = b.claims()
 	return nil
@@ -40,6 +41,7 @@ func (b *builder) rollback() error {
 		return err
 	}
 	b.p.NodeSteps = rollbackSteps(b.p)
+	b.p.NodeChanges = b.nodeChanges()
 	b.p.Evictions = b.evictions()
 	return nil
 }

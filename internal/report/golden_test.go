@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,10 +58,15 @@ func planFile(t *testing.T, name string) *plan.Plan {
 	return p
 }
 
-func TestPlanTables(t *testing.T) {
+func TestPlanViews(t *testing.T) {
 	for _, name := range []string{"prepare", "migrate", "rollback", "unprepare"} {
 		t.Run(name, func(t *testing.T) {
 			p := planFile(t, name)
+			for file, write := range map[string]func(io.Writer, *plan.Plan) error{
+				"md": Markdown, "html": HTML, "diff": Diff, "github": GitHub,
+			} {
+				golden(t, "plan-"+name+"."+file, func(w *colorprofile.Writer) error { return write(w, p) })
+			}
 			text := golden(t, "plan-"+name+".txt", func(w *colorprofile.Writer) error { return Plan(w, p) })
 			for line := range strings.Lines(text) {
 				if n := lipgloss.Width(strings.TrimRight(line, "\n")); n > Width {

@@ -15,28 +15,29 @@ import (
 // then what changes. The whole of it, with every patch, is in its YAML.
 func Plan(w io.Writer, p *plan.Plan) error {
 	d := &page{w: w, theme: newTheme()}
-	d.line(d.theme.title.Render(headline(p)))
+	d.para("", headline(p), d.theme.title)
 	d.para("  ", totals(p), lipgloss.NewStyle())
-	d.facts(p)
 	d.findings(p.Findings)
 	d.unknown(p.Unknown)
 	d.forecast(p.Forecast)
+	d.batches(p)
+	d.facts(p)
 	d.restarts(p.Restarts)
 	d.sharedSteps(p)
-	d.batches(p)
 	d.evictions(p.Evictions)
 	d.nodeSteps(p)
 	return d.err
 }
 
+// headline is what the plan does, as its first line says it.
 func headline(p *plan.Plan) string {
 	switch p.Operation {
 	case plan.Migrate:
-		return fmt.Sprintf("Plan: move pool %s to DRA: %s by driver %s", Clean(p.Pool.Name), Clean(p.Resource), Clean(p.Driver.Name))
+		return fmt.Sprintf("Plan: move pool %s to DRA: %s by driver %s", p.Pool.Name, p.Resource, p.Driver.Name)
 	case plan.Rollback:
-		return fmt.Sprintf("Plan: put pool %s back: %s by the device plugin", Clean(p.Pool.Name), Clean(p.Resource))
+		return fmt.Sprintf("Plan: put pool %s back: %s by the device plugin", p.Pool.Name, p.Resource)
 	case plan.Prepare:
-		return fmt.Sprintf("Plan: prepare the cluster for DRA: %s by driver %s", Clean(p.Resource), Clean(p.Driver.Name))
+		return fmt.Sprintf("Plan: prepare the cluster for DRA: %s by driver %s", p.Resource, p.Driver.Name)
 	default:
 		return "Plan: take back what prepare did to the cluster"
 	}
@@ -44,6 +45,13 @@ func headline(p *plan.Plan) string {
 
 // totals is the line that a reviewer reads if she reads one.
 func totals(p *plan.Plan) string {
+	if !p.Pending() {
+		return "Nothing to do. " + counts(p)
+	}
+	return counts(p)
+}
+
+func counts(p *plan.Plan) string {
 	var parts []string
 	if p.Pool != nil {
 		parts = append(parts, fmt.Sprintf("%s in %s", plural(nodesIn(p), "node", "nodes"), plural(len(p.Batches), "batch", "batches")))
@@ -59,18 +67,12 @@ func totals(p *plan.Plan) string {
 		parts = append(parts, plural(changes, "change", "changes")+" of shared objects",
 			plural(len(p.Restarts), "pod", "pods")+" restarted or removed")
 	}
-	count := map[checks.Severity]int{}
-	for _, f := range p.Findings {
-		count[f.Severity]++
-	}
+	count := bySeverity(p.Findings)
 	parts = append(parts, plural(count[checks.Blocker], "blocker", "blockers"))
 	if n := count[checks.Unknown]; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d unknown", n))
 	}
 	parts = append(parts, plural(count[checks.Warning], "warning", "warnings"))
-	if !p.Pending() {
-		return "Nothing to do. " + strings.Join(parts, ", ")
-	}
 	return strings.Join(parts, ", ")
 }
 
@@ -110,87 +112,12 @@ func (d *page) table(t table) {
 	}
 }
 
-// facts say what the plan found and is made with.
-func (d *page) facts(p *plan.Plan) {
-	plain := lipgloss.NewStyle()
-	d.line("")
-	d.para("  plugin    ", objects(p.Plugins)+"; resources "+strings.Join(p.Resources, ", "), plain)
-	driver := objects(p.Driver.DaemonSets)
-	if p.Driver.Source != "" {
-		driver += "; " + p.Driver.Source
-	}
-	d.para("  driver    ", p.Driver.Name+": "+driver, plain)
-	d.para("  gate      ", p.Gate.Name+": "+p.Gate.Why, plain)
-	if p.Class != nil {
-		how := "is there already and is used"
-		if p.Class.Action == plan.Create {
-			how = "is created by the first node that needs it"
-		}
-		d.para("  class     ", fmt.Sprintf("DeviceClass %s %s", p.Class.Name, how), plain)
-	}
-	if p.Claims != nil {
-		d.para("  claims    ", fmt.Sprintf("%s added by the pods that run now, at most %d: one for each pod with %s",
-			plural(p.Claims.Now, "ResourceClaim", "ResourceClaims"), p.Claims.AtMost, p.Resource), plain)
-	}
-	if p.Source != nil {
-		d.para("  source    ", p.Source.Note, d.theme.warn)
-	}
-	d.para("  settings  ", settings(p), plain)
-	d.para("  cluster   ", fmt.Sprintf("%s, Kubernetes %s", p.Cluster.UID, p.Cluster.ServerVersion), d.theme.dim)
-	d.para("  digest    ", p.Digest, d.theme.dim)
-}
-
-func settings(p *plan.Plan) string {
-	s := p.Settings
-	var parts []string
-	add := func(name string, value any) { parts = append(parts, fmt.Sprintf("%s %v", name, value)) }
-	if p.Pool != nil {
-		add("max-unavailable", s.MaxUnavailable)
-		add("drain", s.Drain)
-		add("drain-timeout", s.DrainTimeout.Duration)
-		if s.DeleteEmptyDir {
-			parts = append(parts, "emptyDir data is DELETED")
-		}
-		if s.EvictUnmanaged {
-			parts = append(parts, "pods without a controller are EVICTED")
-		}
-		if p.Operation == plan.Migrate {
-			add("soak", s.Soak.Duration)
-			add("kubelet-grace", s.KubeletGrace.Duration)
-		}
-		add("helper-image", orDash(s.HelperImage))
-	} else if s.PluginRollout != "" {
-		add("plugin-rollout", s.PluginRollout)
-	}
-	add("tool-namespace", p.Namespace)
-	return strings.Join(parts, ", ")
-}
-
-func objects(list []plan.Object) string {
-	if len(list) == 0 {
-		return "none found"
-	}
-	var out []string
-	for _, o := range list {
-		out = append(out, object(o))
-	}
-	return strings.Join(out, ", ")
-}
-
-func object(o plan.Object) string {
-	name := strings.ToLower(o.Kind) + "/"
-	if o.Namespace != "" {
-		name += o.Namespace + "/"
-	}
-	return name + o.Name
-}
-
 func (d *page) restarts(list []plan.Restart) {
 	if len(list) == 0 {
 		return
 	}
 	d.heading(fmt.Sprintf("Pods restarted or removed (%d)", len(list)))
-	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  ", width: Width}
+	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  ", width: Width, stack: true}
 	for _, r := range list[:min(len(list), mostPods)] {
 		t.add(Clean(r.Node), Clean(r.Pod), Clean(r.Why))
 	}
@@ -226,19 +153,24 @@ func (d *page) evictions(list []plan.Eviction) {
 		return
 	}
 	d.heading(fmt.Sprintf("Pods to evict (%d)", len(list)))
-	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  ", width: Width}
+	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  ", width: Width, stack: true}
 	for _, e := range list[:min(len(list), mostPods)] {
-		why := e.Why
-		if e.Owner.Kind == "" {
-			why += "; has no controller"
-		} else {
-			why += "; of " + strings.ToLower(e.Owner.Kind) + "/" + e.Owner.Name
-		}
-		for _, b := range e.Budgets {
-			why += "; budget " + b
-		}
-		t.add(Clean(e.Node), Clean(e.Pod), Clean(why))
+		t.add(Clean(e.Node), Clean(e.Pod), Clean(evictionWhy(e)))
 	}
 	d.table(t)
 	d.more(len(list) - mostPods)
+}
+
+// evictionWhy says why a pod is evicted, what makes it again, and what may hold it.
+func evictionWhy(e plan.Eviction) string {
+	why := e.Why
+	if e.Owner.Kind == "" {
+		why += "; has no controller"
+	} else {
+		why += "; of " + strings.ToLower(e.Owner.Kind) + "/" + e.Owner.Name
+	}
+	for _, b := range e.Budgets {
+		why += "; budget " + b
+	}
+	return why
 }

@@ -102,7 +102,7 @@ func (d *page) block(indent, text string) {
 type patchOperation struct {
 	Op    string          `json:"op"`
 	Path  string          `json:"path"`
-	Value json.RawMessage `json:"value"`
+	Value json.RawMessage `json:"value,omitempty"`
 }
 
 // operations are a JSON patch's; without whole, only those that change more than the

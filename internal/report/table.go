@@ -15,7 +15,13 @@ type table struct {
 	rows   [][]string
 	indent string
 	width  int
+	// stack writes each cell on a line of its own, below the one before, if the names
+	// leave no room for the last column.
+	stack bool
 }
+
+// leastRoom is how many columns the last column has at least.
+const leastRoom = 24
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
@@ -31,7 +37,10 @@ func (t *table) print(w io.Writer, head lipgloss.Style) error {
 	for _, c := range widths[:last] {
 		left += c + 2
 	}
-	room := max(t.width-left, 24)
+	if t.stack && t.width-left < leastRoom {
+		return t.printStacked(w, head)
+	}
+	room := max(t.width-left, leastRoom)
 
 	if err := t.line(w, t.header, widths, head); err != nil {
 		return err
@@ -67,4 +76,20 @@ func (t *table) line(w io.Writer, cells []string, widths []int, style lipgloss.S
 	}
 	_, err := fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
 	return err
+}
+
+func (t *table) printStacked(w io.Writer, head lipgloss.Style) error {
+	style := head
+	for _, row := range append([][]string{t.header}, t.rows...) {
+		for i, cell := range row {
+			indent := t.indent + strings.Repeat("  ", i)
+			for _, l := range wrap(cell, t.width-len(indent)) {
+				if _, err := fmt.Fprintln(w, indent+style.Render(l)); err != nil {
+					return err
+				}
+			}
+		}
+		style = lipgloss.NewStyle()
+	}
+	return nil
 }

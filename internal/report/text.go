@@ -92,3 +92,6 @@ func orDash(s string) string {
 	}
 	return s
 }
+
+// capital begins a word that is ours with a capital letter.
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -1,0 +1,108 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/dramigrate/dramigrate/internal/plan"
+)
+
+// fact is one thing that a plan found or is made with.
+type fact struct {
+	name, value string
+	// caution marks what a reviewer must not overlook, minor what she may.
+	caution, minor bool
+}
+
+// facts are the same in every view, in this order.
+func facts(p *plan.Plan) []fact {
+	out := []fact{{name: "plugin", value: objects(p.Plugins) + "; resources " + strings.Join(p.Resources, ", ")}}
+	driver := objects(p.Driver.DaemonSets)
+	if p.Driver.Source != "" {
+		driver += "; " + p.Driver.Source
+	}
+	out = append(out,
+		fact{name: "driver", value: p.Driver.Name + ": " + driver},
+		fact{name: "gate", value: p.Gate.Name + ": " + p.Gate.Why})
+	if p.Class != nil {
+		how := "is there already and is used"
+		if p.Class.Action == plan.Create {
+			how = "is created by the first node that needs it"
+		}
+		out = append(out, fact{name: "class", value: fmt.Sprintf("DeviceClass %s %s", p.Class.Name, how)})
+	}
+	if p.Claims != nil {
+		out = append(out, fact{name: "claims", value: fmt.Sprintf("%s added by the pods that run now, at most %d: one for each pod with %s",
+			plural(p.Claims.Now, "ResourceClaim", "ResourceClaims"), p.Claims.AtMost, p.Resource)})
+	}
+	if p.Source != nil {
+		out = append(out, fact{name: "source", value: p.Source.Note, caution: true})
+	}
+	return append(out,
+		fact{name: "settings", value: settings(p)},
+		fact{name: "cluster", value: fmt.Sprintf("%s, Kubernetes %s", p.Cluster.UID, p.Cluster.ServerVersion), minor: true},
+		fact{name: "tool", value: "dramigrate " + p.ToolVersion, minor: true},
+		fact{name: "digest", value: p.Digest, minor: true})
+}
+
+// facts say what the plan found and is made with.
+func (d *page) facts(p *plan.Plan) {
+	d.heading("Made with")
+	for _, f := range facts(p) {
+		style := lipgloss.NewStyle()
+		switch {
+		case f.caution:
+			style = d.theme.warn
+		case f.minor:
+			style = d.theme.dim
+		}
+		d.para(fmt.Sprintf("  %-8s  ", f.name), f.value, style)
+	}
+}
+
+func settings(p *plan.Plan) string {
+	s := p.Settings
+	var parts []string
+	add := func(name string, value any) { parts = append(parts, fmt.Sprintf("%s %v", name, value)) }
+	if p.Pool != nil {
+		add("max-unavailable", s.MaxUnavailable)
+		add("drain", s.Drain)
+		add("drain-timeout", s.DrainTimeout.Duration)
+		if s.DeleteEmptyDir {
+			parts = append(parts, "emptyDir data is DELETED")
+		}
+		if s.EvictUnmanaged {
+			parts = append(parts, "pods without a controller are EVICTED")
+		}
+		if p.Operation == plan.Migrate {
+			add("soak", s.Soak.Duration)
+			add("kubelet-grace", s.KubeletGrace.Duration)
+		}
+		add("helper-image", orDash(s.HelperImage))
+	} else if s.PluginRollout != "" {
+		add("plugin-rollout", s.PluginRollout)
+	}
+	add("tool-namespace", p.Namespace)
+	return strings.Join(parts, ", ")
+}
+
+func objects(list []plan.Object) string {
+	if len(list) == 0 {
+		return "none found"
+	}
+	var out []string
+	for _, o := range list {
+		out = append(out, object(o))
+	}
+	return strings.Join(out, ", ")
+}
+
+func object(o plan.Object) string {
+	name := strings.ToLower(o.Kind) + "/"
+	if o.Namespace != "" {
+		name += o.Namespace + "/"
+	}
+	return name + o.Name
+}
