@@ -49,6 +49,7 @@ the cluster still asks for the same plan.`,
 	o.pool.addFlags(cmd)
 	o.flags.addPoolFlags(cmd, plan.Migrate, a.Streams)
 	o.flags.addPrepareFlags(cmd)
+	o.flags.addConfigFlag(cmd)
 	s := cmd.Flags()
 	s.StringVar(&o.verb, "for", "apply", "the verb that the plan is for: apply, rollback, prepare or unprepare")
 	s.StringVar(&o.out, "out", "", "save the plan to this file, as YAML")

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/dramigrate/dramigrate/internal/config"
 	"github.com/dramigrate/dramigrate/internal/plan"
 )
 
@@ -23,6 +25,13 @@ type planFlags struct {
 	pullSecret     string
 	manifests      string
 	rollout        string
+
+	// config is the intent file; set are the flags of the verb, which override it.
+	config string
+	set    *pflag.FlagSet
+	// intent is what only the intent file can say.
+	intent config.Pool
+	class  string
 }
 
 // helperImageVariable is the environment's default for --helper-image.
@@ -82,8 +91,10 @@ func (f *planFlags) settings(op plan.Operation) (plan.Settings, error) {
 		MaxUnavailable: f.maxUnavailable, Drain: f.drain, DrainTimeout: metav1.Duration{Duration: f.drainTimeout},
 		DeleteEmptyDir: f.deleteEmptyDir, EvictUnmanaged: f.evictUnmanaged,
 		HelperImage: f.helperImage, PullSecret: f.pullSecret,
+		FirstBatch: f.intent.Batches.First, Batches: f.intent.Batches.Explicit, Deadlines: f.intent.Deadlines,
 	}
 	if op == plan.Migrate {
+		s.ClassName = f.class
 		s.Soak, s.KubeletGrace = metav1.Duration{Duration: f.soak}, metav1.Duration{Duration: f.kubeletGrace}
 	}
 	return s, nil
@@ -91,6 +102,9 @@ func (f *planFlags) settings(op plan.Operation) (plan.Settings, error) {
 
 // planner makes the planner of an operation from the flags.
 func (f *planFlags) planner(a *app, op plan.Operation, pool *poolFlags) (*planner, error) {
+	if err := f.configure(a, op, pool); err != nil {
+		return nil, err
+	}
 	p := &planner{app: a, op: op, namespace: a.namespace, resource: a.resource, driver: a.driver}
 	if op == plan.Migrate || op == plan.Rollback {
 		if err := pool.require(); err != nil {

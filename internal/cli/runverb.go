@@ -45,6 +45,7 @@ func newRunVerb(a *app, op plan.Operation, cmd *cobra.Command) *cobra.Command {
 	case plan.Prepare:
 		o.flags.addPrepareFlags(cmd)
 	}
+	o.flags.addConfigFlag(cmd)
 	o.run.addFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p, saved, err := o.complete(cmd, args)
@@ -81,7 +82,7 @@ func (o *runOptions) complete(cmd *cobra.Command, args []string) (*planner, *pla
 }
 
 // planSettings are the flags whose values a saved plan holds already.
-var planSettings = []string{"selector", "pool", "max-unavailable", "drain", "drain-timeout", "delete-emptydir-data",
+var planSettings = []string{"config", "selector", "pool", "max-unavailable", "drain", "drain-timeout", "delete-emptydir-data",
 	"evict-unmanaged", "soak", "kubelet-grace", "helper-image", "helper-pull-secret", "plugin-rollout",
 	"resource", "driver", "tool-namespace"}
 

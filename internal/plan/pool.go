@@ -120,7 +120,7 @@ func (b *builder) cut(skip func(cluster.NodeView) string) error {
 	}
 	isBegun := func(node string) bool { return slices.Contains(begun, node) }
 	written, rest := chosen(b.in.Settings.Batches, append(slices.Clone(begun), fresh...), isBegun)
-	if len(written) == 0 {
+	if len(b.in.Settings.Batches) == 0 {
 		b.p.Batches = batches(rest, max(b.in.Settings.FirstBatch, 1), size)
 	} else {
 		closed := len(rest) - len(slices.DeleteFunc(slices.Clone(rest), isBegun))

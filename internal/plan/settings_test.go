@@ -20,7 +20,9 @@ func TestSettingsShapeTheBatches(t *testing.T) {
 			[]Batch{{Nodes: []string{"a-1", "a-2"}}, {Nodes: []string{"a-3"}}}, nil},
 		{"by hand, the others behind", func(s *Settings) { s.Batches = []Batch{{Nodes: []string{"a-3"}}} },
 			[]Batch{{Nodes: []string{"a-3"}}, {Nodes: []string{"a-1", "a-2"}}}, nil},
-		{"a node of another pool", func(s *Settings) { s.Batches = []Batch{{Nodes: []string{"a-2", "b-1"}}, {Nodes: []string{"a-1", "a-3"}}} },
+		{"a node of another pool", func(s *Settings) {
+			s.Batches = []Batch{{Nodes: []string{"a-2", "b-1"}}, {Nodes: []string{"a-1", "a-3"}}}
+		},
 			[]Batch{{Nodes: []string{"a-2"}}, {Nodes: []string{"a-1", "a-3"}}},
 			[]Skip{{Node: "b-1", Why: "is named in a batch and is not in the pool"}}},
 	} {
