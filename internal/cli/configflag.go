@@ -15,6 +15,7 @@ import (
 func (f *planFlags) addConfigFlag(cmd *cobra.Command) {
 	f.set = cmd.Flags()
 	f.set.StringVar(&f.config, "config", "", "intent file (kind "+config.Kind+") with pools and settings; flags override it")
+	offerFiles(cmd, "config", cobra.ShellCompDirectiveFilterFileExt, "yaml", "yml")
 }
 
 // configure puts what the intent file says where the command line says nothing.

@@ -47,6 +47,10 @@ func (f *planFlags) addPoolFlags(cmd *cobra.Command, op plan.Operation, streams 
 	s.BoolVar(&f.evictUnmanaged, "evict-unmanaged", false, "evict pods without a controller, which nothing makes again")
 	s.StringVar(&f.helperImage, "helper-image", image, "image of the helper pods, with this program as its entry point; a digest is best ["+helperImageVariable+"]")
 	s.StringVar(&f.pullSecret, "helper-pull-secret", "", "Secret of the tool's namespace to pull the helper image with")
+	offer(cmd, "drain", plan.DrainGPU, plan.DrainAll)
+	for _, name := range []string{"max-unavailable", "helper-image", "helper-pull-secret"} {
+		offer(cmd, name)
+	}
 	f.soak, f.kubeletGrace = plan.DefaultSoak, plan.DefaultKubeletGrace
 	if op == plan.Migrate {
 		s.DurationVar(&f.soak, "soak", f.soak, "how long opened nodes are watched before the next batch")
@@ -60,6 +64,8 @@ func (f *planFlags) addPrepareFlags(cmd *cobra.Command) {
 	s := cmd.Flags()
 	s.StringVar(&f.manifests, "driver-manifests", "", "folder with the DRA driver's manifests; without it the driver must run already")
 	s.StringVar(&f.rollout, "plugin-rollout", plan.RollingUpdate, "how the edit of the plugin's DaemonSet reaches its pods: rolling-update (restarts each) or on-delete (restarts none)")
+	offerFiles(cmd, "driver-manifests", cobra.ShellCompDirectiveFilterDirs)
+	offer(cmd, "plugin-rollout", plan.RollingUpdate, plan.OnDelete)
 }
 
 // settings checks the flags of an operation and turns them into a plan's settings.

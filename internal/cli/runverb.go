@@ -254,9 +254,9 @@ func (a *app) progress() report.Progress {
 func (a *app) next(p *plan.Plan) {
 	switch p.Operation {
 	case plan.Prepare:
-		fmt.Fprintln(a.Err, "Prepared. Next: dramigrate pools, then dramigrate plan POOL")
+		fmt.Fprintf(a.Err, "Prepared. Next: %[1]s pools, then %[1]s plan POOL\n", a.name)
 	case plan.Migrate:
-		fmt.Fprintf(a.Err, "Pool %[1]s is on DRA. Look: dramigrate verify %[1]s. Back: dramigrate rollback %[1]s\n", report.Clean(p.Pool.Name))
+		fmt.Fprintf(a.Err, "Pool %[1]s is on DRA. Look: %[2]s verify %[1]s. Back: %[2]s rollback %[1]s\n", report.Clean(p.Pool.Name), a.name)
 	case plan.Rollback:
 		fmt.Fprintf(a.Err, "Pool %s is on the device plugin again, as it was.\n", report.Clean(p.Pool.Name))
 	case plan.Unprepare:
