@@ -57,10 +57,11 @@ type Driver struct {
 // Rollout is a value of Config.PluginRollout.
 type Rollout string
 
-// The rollouts of the plugin's DaemonSet.
+// The rollouts of the plugin's DaemonSet, as in plan.Settings. They stand here for the
+// schema, which knows literals alone.
 const (
-	RollingUpdate Rollout = plan.RollingUpdate
-	OnDelete      Rollout = plan.OnDelete
+	RollingUpdate Rollout = "rolling-update"
+	OnDelete      Rollout = "on-delete"
 )
 
 // Helper is the image of the helper pods.
@@ -110,10 +111,10 @@ type Drain struct {
 // Evict is a value of Drain.Evict.
 type Evict string
 
-// What a drain evicts.
+// What a drain evicts, as in plan.Settings.
 const (
-	EvictGPU Evict = plan.DrainGPU
-	EvictAll Evict = plan.DrainAll
+	EvictGPU Evict = "gpu"
+	EvictAll Evict = "all"
 )
 
 // Share is a number of nodes, or a share of a pool's nodes such as "10%".

@@ -189,6 +189,17 @@ func TestAllErrorsInTheOrderOfTheFile(t *testing.T) {
 	}
 }
 
+func TestValuesAreThoseOfAPlan(t *testing.T) {
+	for got, want := range map[string]string{
+		string(RollingUpdate): plan.RollingUpdate, string(OnDelete): plan.OnDelete,
+		string(EvictGPU): plan.DrainGPU, string(EvictAll): plan.DrainAll,
+	} {
+		if got != want {
+			t.Errorf("%q, in a plan %q", got, want)
+		}
+	}
+}
+
 // A section with nothing but comments in it is null, and leaves things as they are.
 func TestNullIsNothing(t *testing.T) {
 	c, err := Parse("f", []byte(head+"drain:\npools:\nsoak:\nclass: {name: }\ndeadlines: {canary: ~}\n"))

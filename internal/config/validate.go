@@ -21,7 +21,7 @@ func (d *decoder) validate(c *Config) {
 	d.name("class.name", c.Class.Name, validation.IsDNS1123Subdomain)
 	d.name("driver.name", c.Driver.Name, validation.IsDNS1123Subdomain)
 	d.name("resource", c.Resource, validation.IsQualifiedName)
-	d.oneOf("pluginRollout", string(c.PluginRollout), plan.RollingUpdate, plan.OnDelete)
+	d.oneOf("pluginRollout", string(c.PluginRollout), string(RollingUpdate), string(OnDelete))
 	d.settings("", c.PoolSettings)
 	d.batches("batches", c.Batches)
 	seen := map[string]int{}
@@ -76,7 +76,7 @@ func (d *decoder) oneOf(field, value string, allowed ...string) {
 }
 
 func (d *decoder) settings(prefix string, s PoolSettings) {
-	d.oneOf(prefix+"drain.evict", string(s.Drain.Evict), plan.DrainGPU, plan.DrainAll)
+	d.oneOf(prefix+"drain.evict", string(s.Drain.Evict), string(EvictGPU), string(EvictAll))
 	d.atLeast(prefix+"drain.timeout", s.Drain.Timeout, 1)
 	d.atLeast(prefix+"soak", s.Soak, 0)
 	d.atLeast(prefix+"kubeletGrace", s.KubeletGrace, 1)
