@@ -22,6 +22,10 @@ help: ## Show the targets
 build: ## Build bin/dramigrate, static
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/dramigrate ./cmd/dramigrate
 
+.PHONY: docs
+docs: ## Write docs/reference and docs/schema anew, from the code
+	go run ./internal/gendocs docs
+
 .PHONY: demo
 demo: build ## The main job on a local cluster, start to rollback
 	go -C test/cluster run ./demo --dramigrate $(CURDIR)/bin/dramigrate

@@ -3,14 +3,17 @@ package cli
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
 )
 
@@ -45,7 +48,27 @@ func newKubeFactory(agent string, warnings io.Writer) *kubeFactory {
 	return &kubeFactory{flags: flags, agent: agent, warning: warnings}
 }
 
-func (f *kubeFactory) addFlags(set *pflag.FlagSet) { f.flags.AddFlags(set) }
+// addFlags adds kubectl's kubeconfig flags to the root, with what the shell may offer.
+func (f *kubeFactory) addFlags(root *cobra.Command) {
+	f.flags.AddFlags(root.PersistentFlags())
+	offerFrom(root, "context", f.names(func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Contexts)) }))
+	offerFrom(root, "cluster", f.names(func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.Clusters)) }))
+	offerFrom(root, "user", f.names(func(c *clientcmdapi.Config) []string { return slices.Sorted(maps.Keys(c.AuthInfos)) }))
+	for _, name := range []string{"server", "token", "as", "as-group", "as-uid", "as-user-extra", "tls-server-name", "request-timeout"} {
+		offer(root, name)
+	}
+}
+
+// names offers names of the kubeconfig that the flags so far choose.
+func (f *kubeFactory) names(of func(*clientcmdapi.Config) []string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		raw, err := f.flags.ToRawKubeConfigLoader().RawConfig()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return of(&raw), cobra.ShellCompDirectiveNoFileComp
+	}
+}
 
 func (f *kubeFactory) Config() (*rest.Config, error) {
 	if f.nowhere() {

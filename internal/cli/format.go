@@ -35,8 +35,7 @@ func (f *format) Set(v string) error {
 
 func (f *format) addFlag(cmd *cobra.Command) {
 	cmd.Flags().VarP(f, "output", "o", "output format")
-	// The error is for a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(f.allowed, cobra.ShellCompDirectiveNoFileComp))
+	offer(cmd, "output", f.allowed...)
 }
 
 // print writes document as YAML or JSON, or calls human for the other formats.

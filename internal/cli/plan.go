@@ -54,10 +54,12 @@ without a cluster.`,
 	o.pool.addFlags(cmd)
 	o.flags.addPoolFlags(cmd, plan.Migrate, a.Streams)
 	o.flags.addPrepareFlags(cmd)
+	o.flags.addConfigFlag(cmd)
 	s := cmd.Flags()
 	s.StringVar(&o.verb, "for", "apply", "the verb that the plan is for: apply, rollback, prepare or unprepare")
 	s.StringVar(&o.out, "out", "", "save the plan to this file, as YAML")
 	s.BoolVar(&o.detail, "detailed-exitcode", false, "exit with 2 if the plan changes anything")
+	offer(cmd, "for", "apply", "rollback", "prepare", "unprepare")
 	return cmd
 }
 
@@ -108,6 +110,6 @@ func (o *planOptions) save(p *plan.Plan) error {
 	if err := writeFile(o.out, b.Bytes()); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	fmt.Fprintf(o.app.Err, "Saved to %s. To run it: dramigrate %s --plan %s\n", o.out, o.verb, o.out)
+	fmt.Fprintf(o.app.Err, "Saved to %s. To run it: %s %s --plan %s\n", o.out, o.app.name, o.verb, o.out)
 	return nil
 }

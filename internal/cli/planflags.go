@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/dramigrate/dramigrate/internal/config"
 	"github.com/dramigrate/dramigrate/internal/plan"
 )
 
@@ -23,6 +25,13 @@ type planFlags struct {
 	pullSecret     string
 	manifests      string
 	rollout        string
+
+	// config is the intent file; set are the flags of the verb, which override it.
+	config string
+	set    *pflag.FlagSet
+	// intent is what only the intent file can say.
+	intent config.Pool
+	class  string
 }
 
 // helperImageVariable is the environment's default for --helper-image.
@@ -38,6 +47,10 @@ func (f *planFlags) addPoolFlags(cmd *cobra.Command, op plan.Operation, streams 
 	s.BoolVar(&f.evictUnmanaged, "evict-unmanaged", false, "evict pods without a controller, which nothing makes again")
 	s.StringVar(&f.helperImage, "helper-image", image, "image of the helper pods, with this program as its entry point; a digest is best ["+helperImageVariable+"]")
 	s.StringVar(&f.pullSecret, "helper-pull-secret", "", "Secret of the tool's namespace to pull the helper image with")
+	offer(cmd, "drain", plan.DrainGPU, plan.DrainAll)
+	for _, name := range []string{"max-unavailable", "helper-image", "helper-pull-secret"} {
+		offer(cmd, name)
+	}
 	f.soak, f.kubeletGrace = plan.DefaultSoak, plan.DefaultKubeletGrace
 	if op == plan.Migrate {
 		s.DurationVar(&f.soak, "soak", f.soak, "how long opened nodes are watched before the next batch")
@@ -51,6 +64,8 @@ func (f *planFlags) addPrepareFlags(cmd *cobra.Command) {
 	s := cmd.Flags()
 	s.StringVar(&f.manifests, "driver-manifests", "", "folder with the DRA driver's manifests; without it the driver must run already")
 	s.StringVar(&f.rollout, "plugin-rollout", plan.RollingUpdate, "how the edit of the plugin's DaemonSet reaches its pods: rolling-update (restarts each) or on-delete (restarts none)")
+	offerFiles(cmd, "driver-manifests", cobra.ShellCompDirectiveFilterDirs)
+	offer(cmd, "plugin-rollout", plan.RollingUpdate, plan.OnDelete)
 }
 
 // settings checks the flags of an operation and turns them into a plan's settings.
@@ -82,8 +97,10 @@ func (f *planFlags) settings(op plan.Operation) (plan.Settings, error) {
 		MaxUnavailable: f.maxUnavailable, Drain: f.drain, DrainTimeout: metav1.Duration{Duration: f.drainTimeout},
 		DeleteEmptyDir: f.deleteEmptyDir, EvictUnmanaged: f.evictUnmanaged,
 		HelperImage: f.helperImage, PullSecret: f.pullSecret,
+		FirstBatch: f.intent.Batches.First, Batches: f.intent.Batches.Explicit, Deadlines: f.intent.Deadlines,
 	}
 	if op == plan.Migrate {
+		s.ClassName = f.class
 		s.Soak, s.KubeletGrace = metav1.Duration{Duration: f.soak}, metav1.Duration{Duration: f.kubeletGrace}
 	}
 	return s, nil
@@ -91,6 +108,9 @@ func (f *planFlags) settings(op plan.Operation) (plan.Settings, error) {
 
 // planner makes the planner of an operation from the flags.
 func (f *planFlags) planner(a *app, op plan.Operation, pool *poolFlags) (*planner, error) {
+	if err := f.configure(a, op, pool); err != nil {
+		return nil, err
+	}
 	p := &planner{app: a, op: op, namespace: a.namespace, resource: a.resource, driver: a.driver}
 	if op == plan.Migrate || op == plan.Rollback {
 		if err := pool.require(); err != nil {

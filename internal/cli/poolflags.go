@@ -1,10 +1,6 @@
 package cli
 
 import (
-	"context"
-	"slices"
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
@@ -20,6 +16,8 @@ type poolFlags struct {
 func (f *poolFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "label selector of the pool's nodes, instead of POOL")
 	cmd.Flags().StringVar(&f.name, "pool", "", "name for the pool of --selector; lock and journal go by it")
+	offer(cmd, "selector")
+	offer(cmd, "pool")
 }
 
 // complete takes POOL from the arguments.
@@ -59,35 +57,4 @@ func (f *poolFlags) find(s *cluster.Snapshot) (cluster.NodePool, error) {
 		return cluster.NodePool{}, usageError("%w", err)
 	}
 	return pool, nil
-}
-
-// completionTimeout is how long a person waits for the shell after a tab.
-const completionTimeout = 3 * time.Second
-
-// completePools offers the cluster's pools to the shell.
-func completePools(a *app) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(contextOf(cmd), completionTimeout)
-		defer cancel()
-		s, err := a.look(ctx, "")
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var names []string
-		for _, p := range cluster.Pools(s.Nodes) {
-			names = append(names, p.Name)
-		}
-		slices.Sort(names)
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-func contextOf(cmd *cobra.Command) context.Context {
-	if ctx := cmd.Context(); ctx != nil {
-		return ctx
-	}
-	return context.Background()
 }

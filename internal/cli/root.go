@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -23,6 +22,8 @@ type app struct {
 	Streams
 	Factory
 	build Build
+	// name is how a person calls the program: dramigrate or kubectl dramigrate.
+	name string
 	// namespace is the tool's own.
 	namespace string
 	resource  string
@@ -48,10 +49,21 @@ func Main(args []string, streams Streams, build Build) int {
 		cancel(errInterrupted)
 	}()
 
+	argv0, args := args[0], args[1:]
+	root := NewCommand(argv0, streams, build)
+	if completes(argv0) {
+		args = append([]string{cobra.ShellCompRequestCmd}, args...)
+	}
+	return runRoot(ctx, root, args, streams)
+}
+
+// NewCommand is the whole command line. argv0 is how the program was called: as
+// dramigrate, or by kubectl.
+func NewCommand(argv0 string, streams Streams, build Build) *cobra.Command {
 	factory := newKubeFactory("dramigrate/"+build.Version, streams.Err)
-	root := newRoot(&app{Streams: streams, Factory: factory, build: build, newRunner: newEngine}, args[0])
-	factory.addFlags(root.PersistentFlags())
-	return runRoot(ctx, root, args[1:], streams)
+	root := newRoot(&app{Streams: streams, Factory: factory, build: build, newRunner: newEngine}, argv0)
+	factory.addFlags(root)
+	return root
 }
 
 func runRoot(ctx context.Context, root *cobra.Command, args []string, streams Streams) int {
@@ -74,7 +86,8 @@ func runRoot(ctx context.Context, root *cobra.Command, args []string, streams St
 		return code
 	}
 	// Several errors that were joined stand on several lines; a log wants one.
-	fmt.Fprintf(streams.Err, "Error: %s\n", report.Clean(strings.ReplaceAll(explain(err), "\n", "; ")))
+	text := report.Clean(strings.ReplaceAll(explain(err), "\n", "; "))
+	fmt.Fprintf(streams.Err, "Error: %s\n", asTyped(text, root.DisplayName()))
 	if code == ExitUsage {
 		fmt.Fprintf(streams.Err, "See '%s --help'.\n", cmd.CommandPath())
 	}
@@ -110,20 +123,25 @@ touched: a DeviceClass serves the same name.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SuggestionsMinimumDistance = 2
-	if strings.HasPrefix(filepath.Base(argv0), "kubectl-") {
-		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl dramigrate"}
-	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError("%w", err) })
 
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.namespace, "tool-namespace", defaultNamespace, "namespace of the tool's own objects: journal, locks, helper pods")
 	flags.StringVar(&a.resource, "resource", defaultResource, "extended resource that workloads ask for")
 	flags.StringVar(&a.driver, "driver", defaultDriver, "DRA driver that serves the resource")
+	for _, name := range []string{"tool-namespace", "resource", "driver"} {
+		offer(root, name)
+	}
 
 	root.AddCommand(
 		newPools(a), newPlan(a), newPrepare(a), newApply(a), newRollback(a), newUnprepare(a),
 		newStatus(a), newVerify(a), newUnlock(a), newNodeProbe(a), newVersion(a),
 	)
+	addCompletion(root, a.Streams)
+	if calledByKubectl(argv0) {
+		actAsPlugin(root)
+	}
+	a.name = root.DisplayName()
 	return root
 }
 

@@ -25,6 +25,8 @@ func (f *runFlags) addFlags(cmd *cobra.Command) {
 	s.StringVar(&f.file, "plan", "", "run the plan saved in this file, if the cluster still asks for the same one")
 	s.DurationVar(&f.lockTTL, "lock-ttl", engine.DefaultTTL, "how long the lock outlives a run that died")
 	s.DurationVar(&f.lockWait, "lock-wait", 0, "how long to wait for another run to end")
+	offer(cmd, "dry-run", "none", "client", "server")
+	offerFiles(cmd, "plan", cobra.ShellCompDirectiveFilterFileExt, "yaml", "yml", "json")
 }
 
 func (f *runFlags) validate(s Streams) error {

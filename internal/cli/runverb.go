@@ -45,6 +45,7 @@ func newRunVerb(a *app, op plan.Operation, cmd *cobra.Command) *cobra.Command {
 	case plan.Prepare:
 		o.flags.addPrepareFlags(cmd)
 	}
+	o.flags.addConfigFlag(cmd)
 	o.run.addFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p, saved, err := o.complete(cmd, args)
@@ -84,7 +85,7 @@ func (o *runOptions) complete(cmd *cobra.Command, args []string) (*planner, *pla
 }
 
 // planSettings are the flags whose values a saved plan holds already.
-var planSettings = []string{"selector", "pool", "max-unavailable", "drain", "drain-timeout", "delete-emptydir-data",
+var planSettings = []string{"config", "selector", "pool", "max-unavailable", "drain", "drain-timeout", "delete-emptydir-data",
 	"evict-unmanaged", "soak", "kubelet-grace", "helper-image", "helper-pull-secret", "plugin-rollout",
 	"resource", "driver", "tool-namespace"}
 
@@ -256,9 +257,9 @@ func (a *app) progress() report.Progress {
 func (a *app) next(p *plan.Plan) {
 	switch p.Operation {
 	case plan.Prepare:
-		fmt.Fprintln(a.Err, "Prepared. Next: dramigrate pools, then dramigrate plan POOL")
+		fmt.Fprintf(a.Err, "Prepared. Next: %[1]s pools, then %[1]s plan POOL\n", a.name)
 	case plan.Migrate:
-		fmt.Fprintf(a.Err, "Pool %[1]s is on DRA. Look: dramigrate verify %[1]s. Back: dramigrate rollback %[1]s\n", report.Clean(p.Pool.Name))
+		fmt.Fprintf(a.Err, "Pool %[1]s is on DRA. Look: %[2]s verify %[1]s. Back: %[2]s rollback %[1]s\n", report.Clean(p.Pool.Name), a.name)
 	case plan.Rollback:
 		fmt.Fprintf(a.Err, "Pool %s is on the device plugin again, as it was.\n", report.Clean(p.Pool.Name))
 	case plan.Unprepare:

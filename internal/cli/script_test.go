@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	run := func() {
 		os.Exit(Main(os.Args, OSStreams(), Build{Version: "v0.0.0-test", GoVersion: "go0", Platform: "test/test"}))
 	}
-	testscript.Main(m, map[string]func(){"dramigrate": run, "kubectl-dramigrate": run})
+	testscript.Main(m, map[string]func(){"dramigrate": run, "kubectl-dramigrate": run, "kubectl_complete-dramigrate": run})
 }
 
 // TestScripts runs the program as people do. Each script has an API server of its

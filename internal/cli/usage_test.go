@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/dramigrate/dramigrate/internal/plan"
 )
 
 // Wrong usage is found before the cluster is asked anything that matters, and said
@@ -55,5 +57,29 @@ func TestUsage(t *testing.T) {
 				t.Errorf("stdout %q, %d runs, stderr %q", o.stdout, len(o.ran), o.err)
 			}
 		})
+	}
+}
+
+// Commands in messages are those that a person can type, wherever they come from.
+func TestAsTyped(t *testing.T) {
+	const hint = "node/a-1: a budget; run `dramigrate apply gpu-a` to go on, or `dramigrate rollback gpu-a` to go back; made by dramigrate v1"
+	const want = "node/a-1: a budget; run `kubectl dramigrate apply gpu-a` to go on, or `kubectl dramigrate rollback gpu-a` to go back; made by dramigrate v1"
+	if got := asTyped(hint, "kubectl dramigrate"); got != want {
+		t.Errorf("%s", got)
+	}
+	if got := asTyped(hint, "dramigrate"); got != hint {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestNextThingToTypeAsPlugin(t *testing.T) {
+	var b strings.Builder
+	a := &app{Streams: Streams{Err: &b}, name: "kubectl dramigrate"}
+	a.next(&plan.Plan{Operation: plan.Migrate, Pool: &plan.Pool{Name: "gpu-a"}})
+	a.next(&plan.Plan{Operation: plan.Prepare})
+	const want = "Pool gpu-a is on DRA. Look: kubectl dramigrate verify gpu-a. Back: kubectl dramigrate rollback gpu-a\n" +
+		"Prepared. Next: kubectl dramigrate pools, then kubectl dramigrate plan POOL\n"
+	if got := b.String(); got != want {
+		t.Errorf("%s", got)
 	}
 }

@@ -42,7 +42,11 @@ func NewBuild(version string) Build {
 	return b
 }
 
-type versionDocument struct {
+// VersionKind is the kind of a VersionDocument.
+const VersionKind = "Version"
+
+// VersionDocument says what this program is.
+type VersionDocument struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Build
@@ -55,7 +59,7 @@ func newVersion(app *app) *cobra.Command {
 		Short: "Print what this program is",
 		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return format.print(app.Out, versionDocument{apiVersion, "Version", app.build}, func() error {
+			return format.print(app.Out, VersionDocument{apiVersion, VersionKind, app.build}, func() error {
 				_, err := fmt.Fprintf(app.Out, "dramigrate %s (%s, %s)\n", app.build.Version, app.build.GoVersion, app.build.Platform)
 				return err
 			})

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -28,17 +29,43 @@ func MaxUnavailable(value string, total int) (int, error) {
 	return max(1, min(n, max(total, 1))), nil
 }
 
-// batches cuts nodes, in their order, into a first batch of one node, which shows
-// whether the move works at all, and batches of size for the others.
-func batches(nodes []string, size int) []Batch {
-	if len(nodes) == 0 {
-		return nil
-	}
-	out := []Batch{{Nodes: nodes[:1:1]}}
-	for rest := nodes[1:]; len(rest) > 0; {
-		n := min(size, len(rest))
-		out = append(out, Batch{Nodes: rest[:n:n]})
-		rest = rest[n:]
+// batches cuts nodes, in their order, into a first batch, which shows whether the
+// move works at all, and batches of size for the others.
+func batches(nodes []string, first, size int) []Batch {
+	var out []Batch
+	for n := first; len(nodes) > 0; n = size {
+		n = min(n, len(nodes))
+		out = append(out, Batch{Nodes: nodes[:n:n]})
+		nodes = nodes[n:]
 	}
 	return out
+}
+
+// chosen takes the batches that a person wrote, without the nodes that have nothing
+// to do, and returns the nodes that are in none of them. Batches with a node that an
+// earlier run has begun with go first: that node is closed.
+func chosen(written []Batch, todo []string, begun func(node string) bool) (list []Batch, rest []string) {
+	var later []Batch
+	taken := map[string]bool{}
+	for _, w := range written {
+		var b Batch
+		for _, node := range w.Nodes {
+			if slices.Contains(todo, node) && !taken[node] {
+				b.Nodes = append(b.Nodes, node)
+				taken[node] = true
+			}
+		}
+		switch {
+		case slices.ContainsFunc(b.Nodes, begun):
+			list = append(list, b)
+		case len(b.Nodes) > 0:
+			later = append(later, b)
+		}
+	}
+	for _, node := range todo {
+		if !taken[node] {
+			rest = append(rest, node)
+		}
+	}
+	return append(list, later...), rest
 }

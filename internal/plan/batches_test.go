@@ -38,16 +38,19 @@ func TestMaxUnavailable(t *testing.T) {
 
 func TestBatches(t *testing.T) {
 	for _, c := range []struct {
-		nodes, size int
-		want        []int // sizes
+		nodes, first, size int
+		want               []int // sizes
 	}{
-		{0, 2, nil},
-		{1, 5, []int{1}},
-		{2, 5, []int{1, 1}},
-		{7, 1, []int{1, 1, 1, 1, 1, 1, 1}},
-		{7, 3, []int{1, 3, 3}},
-		{8, 3, []int{1, 3, 3, 1}},
-		{200, 20, []int{1, 20, 20, 20, 20, 20, 20, 20, 20, 20, 19}},
+		{0, 1, 2, nil},
+		{1, 1, 5, []int{1}},
+		{2, 1, 5, []int{1, 1}},
+		{7, 1, 1, []int{1, 1, 1, 1, 1, 1, 1}},
+		{7, 1, 3, []int{1, 3, 3}},
+		{8, 1, 3, []int{1, 3, 3, 1}},
+		{8, 2, 3, []int{2, 3, 3}},
+		{8, 5, 1, []int{5, 1, 1, 1}},
+		{3, 5, 1, []int{3}},
+		{200, 1, 20, []int{1, 20, 20, 20, 20, 20, 20, 20, 20, 20, 19}},
 	} {
 		var nodes []string
 		for i := range c.nodes {
@@ -55,7 +58,7 @@ func TestBatches(t *testing.T) {
 		}
 		var sizes []int
 		var all []string
-		for _, b := range batches(nodes, c.size) {
+		for _, b := range batches(nodes, c.first, c.size) {
 			sizes = append(sizes, len(b.Nodes))
 			all = append(all, b.Nodes...)
 		}
@@ -64,6 +67,39 @@ func TestBatches(t *testing.T) {
 		}
 		if diff := cmp.Diff(nodes, all); diff != "" {
 			t.Errorf("batches of %d nodes by %d lose the order: %s", c.nodes, c.size, diff)
+		}
+	}
+}
+
+func TestChosenBatches(t *testing.T) {
+	todo := []string{"c", "a", "b", "d"} // c is closed by an earlier run
+	begun := func(node string) bool { return node == "c" }
+	for _, c := range []struct {
+		title   string
+		written [][]string
+		want    [][]string
+		rest    []string
+	}{
+		{"none", nil, nil, todo},
+		{"in the order in which they are written", [][]string{{"d"}, {"b", "a"}}, [][]string{{"d"}, {"b", "a"}}, []string{"c"}},
+		{"a closed node's batch first", [][]string{{"d"}, {"b", "c"}, {"a"}}, [][]string{{"b", "c"}, {"d"}, {"a"}}, nil},
+		{"nodes with nothing to do are left out", [][]string{{"x"}, {"y", "a"}}, [][]string{{"a"}}, []string{"c", "b", "d"}},
+		{"a node goes once", [][]string{{"a"}, {"a", "b"}}, [][]string{{"a"}, {"b"}}, []string{"c", "d"}},
+	} {
+		var written []Batch
+		for _, nodes := range c.written {
+			written = append(written, Batch{Nodes: nodes})
+		}
+		list, rest := chosen(written, todo, begun)
+		var got [][]string
+		for _, b := range list {
+			got = append(got, b.Nodes)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.title, diff)
+		}
+		if diff := cmp.Diff(c.rest, rest); diff != "" {
+			t.Errorf("%s: the rest (-want +got):\n%s", c.title, diff)
 		}
 	}
 }

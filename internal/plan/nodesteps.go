@@ -14,6 +14,7 @@ import (
 func migrateSteps(p *Plan) []Step {
 	resources := strings.Join(p.Resources, ", ")
 	drivers := strings.Join(p.Driver.Names, ", ")
+	limits := p.Settings.Deadlines.orDefaults()
 	undo := fmt.Sprintf("dramigrate rollback %s", p.Pool.Name)
 	return []Step{
 		{
@@ -34,7 +35,7 @@ func migrateSteps(p *Plan) []Step {
 			Changes: []Change{{Verb: "evict", Object: Object{Kind: "Pod", Name: "<those under evictions, and those that came since>"}}},
 			Waits: []Wait{
 				within("pods to leave the node", p.Settings.DrainTimeout.Duration),
-				within(fmt.Sprintf("no pod, static and DaemonSet pods included, to hold %s by the device plugin, and no claim of %s to hold a device of the node", resources, drivers), claimsGone),
+				within(fmt.Sprintf("no pod, static and DaemonSet pods included, to hold %s by the device plugin, and no claim of %s to hold a device of the node", resources, drivers), limits.ClaimsGone.Duration),
 			},
 			Undo: "the pods' controllers have replaced them elsewhere; nothing is moved back",
 		},
@@ -55,8 +56,8 @@ func migrateSteps(p *Plan) []Step {
 			Needs:   []string{"the devices are recorded"},
 			Changes: nodeChanges(labelPatch(p.Gate, gate.Switching, StepPluginOff, false)),
 			Waits: []Wait{
-				within("the device plugin's pods to leave the node", pluginGone),
-				within(fmt.Sprintf("allocatable %s to be 0 or absent", resources), pluginGone),
+				within("the device plugin's pods to leave the node", limits.PluginGone.Duration),
+				within(fmt.Sprintf("allocatable %s to be 0 or absent", resources), limits.PluginGone.Duration),
 			},
 			Undo: undo + ": the label goes, the plugin comes back",
 		},
@@ -76,8 +77,8 @@ func migrateSteps(p *Plan) []Step {
 				labelPatch(p.Gate, gate.DRA, StepDriverOn, true),
 				taintPatch(StepDriverOn)),
 			Waits: []Wait{
-				within("the driver's pods to be ready", driverReady),
-				within("the driver's ResourceSlices to be complete and to hold exactly the recorded devices", slicesComplete),
+				within("the driver's pods to be ready", limits.DriverReady.Duration),
+				within("the driver's ResourceSlices to be complete and to hold exactly the recorded devices", limits.SlicesComplete.Duration),
 			},
 			Undo: undo + ": the label goes, the driver leaves, the kubelet wipes its slices",
 		},
@@ -87,7 +88,7 @@ func migrateSteps(p *Plan) []Step {
 			Title:   "Run a pod that asks for " + p.Resource + " as workloads do, and compare the devices in it with its claim",
 			Needs:   []string{"a DeviceClass carries " + p.Resource, "the node is still closed"},
 			Changes: []Change{helperPod(p, "canary")},
-			Waits:   []Wait{within("the canary to be scheduled by DRA, to run, and to see the devices of its claim", CanaryDeadline)},
+			Waits:   []Wait{within("the canary to be scheduled by DRA, to run, and to see the devices of its claim", limits.Canary.Duration)},
 			Undo:    "the pod and its claim are removed when it has ended",
 		},
 		{
@@ -130,6 +131,7 @@ func classStep(p *Plan) Step {
 func rollbackSteps(p *Plan) []Step {
 	resources := strings.Join(p.Resources, ", ")
 	drivers := strings.Join(p.Driver.Names, ", ")
+	limits := p.Settings.Deadlines.orDefaults()
 	again := fmt.Sprintf("dramigrate apply %s", p.Pool.Name)
 	return []Step{
 		{
@@ -150,7 +152,7 @@ func rollbackSteps(p *Plan) []Step {
 			Changes: []Change{{Verb: "evict", Object: Object{Kind: "Pod", Name: "<those under evictions, and those that came since>"}}},
 			Waits: []Wait{
 				within("pods to leave the node", p.Settings.DrainTimeout.Duration),
-				within(fmt.Sprintf("no claim of %s to hold a device of the node, and no pod with a claim to be terminating", drivers), claimsGone),
+				within(fmt.Sprintf("no claim of %s to hold a device of the node, and no pod with a claim to be terminating", drivers), limits.ClaimsGone.Duration),
 			},
 			Undo: "the pods' controllers have replaced them elsewhere; nothing is moved back",
 		},
@@ -160,8 +162,8 @@ func rollbackSteps(p *Plan) []Step {
 			Needs:   []string{"no claim of " + drivers + " is held on the node"},
 			Changes: nodeChanges(labelPatch(p.Gate, gate.Switching, StepDriverOff, false)),
 			Waits: []Wait{
-				within("the driver's pods to leave the node", pluginGone),
-				within("the kubelet to have wiped the driver's ResourceSlices of the node", slicesGone),
+				within("the driver's pods to leave the node", limits.PluginGone.Duration),
+				within("the kubelet to have wiped the driver's ResourceSlices of the node", limits.SlicesGone.Duration),
 			},
 			Undo: again,
 		},
@@ -173,8 +175,8 @@ func rollbackSteps(p *Plan) []Step {
 				labelPatch(p.Gate, gate.Plugin, StepPluginOn, true),
 				taintPatch(StepPluginOn)), helperPod(p, "node-probe")),
 			Waits: []Wait{
-				within("the device plugin's pods to be ready", pluginAdvertises),
-				within(fmt.Sprintf("%s to be allocatable again, every recorded device included", resources), pluginAdvertises),
+				within("the device plugin's pods to be ready", limits.PluginReady.Duration),
+				within(fmt.Sprintf("%s to be allocatable again, every recorded device included", resources), limits.PluginReady.Duration),
 			},
 			Undo: again,
 		},

@@ -239,4 +239,13 @@ type Settings struct {
 	KubeletGrace metav1.Duration `json:"kubeletGrace,omitzero"`
 	HelperImage  string          `json:"helperImage,omitempty"`
 	PullSecret   string          `json:"pullSecret,omitempty"`
+	// FirstBatch is the number of nodes in the first batch; 0 is one node.
+	FirstBatch int `json:"firstBatch,omitempty"`
+	// Batches are the first batches, node by node, if a person chose them. Nodes of
+	// the pool that are in none follow in batches of MaxUnavailable.
+	Batches []Batch `json:"batches,omitempty"`
+	// ClassName is the name of the DeviceClass that is created where none carries the
+	// resource; empty is the tool's own choice.
+	ClassName string    `json:"className,omitempty"`
+	Deadlines Deadlines `json:"deadlines,omitzero"`
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,10 @@ func (b *builder) migrate() error {
 		return err
 	}
 	b.p.Class = b.class()
+	if want := b.in.Settings.ClassName; want != "" && want != b.p.Class.Name {
+		return fmt.Errorf("deviceclass/%s: carries %s already or came with the driver, and the configuration names class %s: there must be one class alone; leave class.name away",
+			b.p.Class.Name, b.in.Resource, want)
+	}
 	if err := b.cut(b.migrated); err != nil {
 		return err
 	}
@@ -117,13 +122,33 @@ func (b *builder) cut(skip func(cluster.NodeView) string) error {
 	if err != nil {
 		return err
 	}
-	b.p.Batches = batches(append(begun, fresh...), size)
+	isBegun := func(node string) bool { return slices.Contains(begun, node) }
+	written, rest := chosen(b.in.Settings.Batches, append(slices.Clone(begun), fresh...), isBegun)
+	if len(b.in.Settings.Batches) == 0 {
+		b.p.Batches = batches(rest, max(b.in.Settings.FirstBatch, 1), size)
+	} else {
+		closed := len(rest) - len(slices.DeleteFunc(slices.Clone(rest), isBegun))
+		b.p.Batches = slices.Concat(batches(rest[:closed], size, size), written, batches(rest[closed:], size, size))
+	}
+	b.skipStrangers(names)
 	return nil
 }
 
 // leftHelper says that a helper pod for the node is there which nobody removes.
 func (b *builder) leftHelper(node string) bool {
 	return slices.ContainsFunc(b.s.Pods, func(p cluster.Pod) bool { return p.HelperNode == node && !p.Terminating })
+}
+
+// skipStrangers says which nodes of the batches that a person wrote are not in the
+// pool: they were replaced, or the name is wrong.
+func (b *builder) skipStrangers(pool []string) {
+	for _, batch := range b.in.Settings.Batches {
+		for _, node := range batch.Nodes {
+			if !slices.Contains(pool, node) {
+				b.p.Skipped = append(b.p.Skipped, Skip{Node: node, Why: "is named in a batch and is not in the pool"})
+			}
+		}
+	}
 }
 
 // migrated says why a migration has nothing to do on a node. A node that was opened
@@ -164,6 +189,7 @@ func (b *builder) class() *Class {
 		return &Class{Action: Create, Name: held.Name, Object: held}
 	}
 	own := OwnClass(b.in.Resource, b.in.Driver)
+	own.Name = cmp.Or(b.in.Settings.ClassName, own.Name)
 	return &Class{Action: Create, Name: own.Name, Object: own}
 }
 

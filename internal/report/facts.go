@@ -68,6 +68,12 @@ func settings(p *plan.Plan) string {
 	add := func(name string, value any) { parts = append(parts, fmt.Sprintf("%s %v", name, value)) }
 	if p.Pool != nil {
 		add("max-unavailable", s.MaxUnavailable)
+		if s.FirstBatch > 0 {
+			add("first batch", s.FirstBatch)
+		}
+		if len(s.Batches) > 0 {
+			add("batches by hand", len(s.Batches))
+		}
 		add("drain", s.Drain)
 		add("drain-timeout", s.DrainTimeout.Duration)
 		if s.DeleteEmptyDir {

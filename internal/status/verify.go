@@ -66,6 +66,7 @@ func Verify(ctx context.Context, s *cluster.Snapshot, t Target) *Verification {
 	out := &Verification{
 		APIVersion: cluster.APIVersion, Kind: VerificationKind,
 		Pool: t.Pool.Name, Resource: t.Resource, Driver: t.Driver,
+		Nodes: []NodeVerified{}, // a list in JSON as well, if there are none
 	}
 	out.Class = v.class(ctx)
 	views := s.Views(t.Pool.Nodes...)
