@@ -36,6 +36,7 @@ the cluster still asks for the same plan.`,
 		Example: `  dramigrate plan pool-a
   dramigrate plan pool-a --out plan.yaml
   dramigrate plan --for prepare --driver-manifests ./driver
+  dramigrate plan pool-a --from snapshot.yaml
   dramigrate plan --selector gpu=a100 --pool a100 --for rollback`,
 		ValidArgsFunction: completePools(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,6 +47,7 @@ the cluster still asks for the same plan.`,
 		},
 	}
 	o.format.addFlag(cmd)
+	a.addFrom(cmd)
 	o.pool.addFlags(cmd)
 	o.flags.addPoolFlags(cmd, plan.Migrate, a.Streams)
 	o.flags.addPrepareFlags(cmd)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/offline"
 )
 
 // poolFlags choose a pool: by the name that `pools` shows, or by a label selector.
@@ -68,6 +69,9 @@ const completionTimeout = 3 * time.Second
 func completePools(a *app) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		if slices.Contains(a.from, offline.Stdin) { // the shell's input is the person's
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, cancel := context.WithTimeout(contextOf(cmd), completionTimeout)
