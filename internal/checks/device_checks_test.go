@@ -36,7 +36,15 @@ func TestDRM026(t *testing.T) {
 		{"GKE's label", Migrate, prepared, with(silent("n1"), label("n1", gkeAccelerator, "nvidia-l4")), n1, "gke-accelerator=nvidia-l4"},
 		{"GKE's label of a TPU", Migrate, prepared, with(silent("n1"), label("n1", gkeAccelerator, "tpu-v5-lite-podslice")), nil, ""},
 		{"nothing tells of any", Migrate, prepared, silent("n1"), nil, ""},
-		{"all devices are away or unhealthy", Migrate, prepared, func(s *state) { s.node("n1").Status.Allocatable = nil }, []string{"blocker node/n1"}, "has 2 of nvidia.com/gpu and none of them allocatable"},
+		{"the plugin has only just started", Migrate, prepared, func(s *state) { s.node("n1").Status.Allocatable = nil }, n1, "has 2 of nvidia.com/gpu and none of them allocatable, though"},
+		{"the plugin is not ready", Migrate, prepared, func(s *state) {
+			s.node("n1").Status.Allocatable = nil
+			s.pod("plugin-n1").Ready = false
+		}, []string{"blocker node/n1"}, "no plugin's pod is ready"},
+		{"the plugin is gone", Migrate, prepared, func(s *state) {
+			s.node("n1").Status.Allocatable = nil
+			s.stop("plugin", "n1")
+		}, []string{"blocker node/n1"}, "no plugin's pod is ready"},
 		{"another resource of the plugin is there", Migrate, prepared, with(silent("n1"), label("n1", gfdCount, "2"), func(s *state) {
 			s.node("n1").Status.Capacity, s.node("n1").Status.Allocatable = corev1.ResourceList{}, corev1.ResourceList{}
 		}, has("n1", "nvidia.com/mig-1g.5gb", "7")), nil, ""},

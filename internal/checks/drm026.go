@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,30 +21,39 @@ func drm026() Check {
 		Code:       "DRM026",
 		Title:      "A node has devices that it does not advertise",
 		Operations: []string{Migrate},
-		Needs:      []string{cluster.PartSlices},
+		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods, cluster.PartSlices},
 		Run: func(in Input) []Finding {
-			away, silent := nodeGroups{}, nodeGroups{}
+			away, young, silent := nodeGroups{}, nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {
 				if !in.idle(v) {
 					continue
 				}
-				if n, _ := v.Capacity(in.Resource); n > 0 {
-					away.add(fmt.Sprintf("has %d of %s and none of them allocatable: its plugin is away, or every device is unhealthy", n, in.Resource), v.Node.Name)
+				n, _ := v.Capacity(in.Resource)
+				if n > 0 && in.pluginReady(v) {
+					young.add(fmt.Sprintf("has %d of %s and none of them allocatable, though a plugin's pod is ready: it has only just started, or every device is unhealthy", n, in.Resource), v.Node.Name)
+				} else if n > 0 {
+					away.add(fmt.Sprintf("has %d of %s and none of them allocatable, and no plugin's pod is ready", n, in.Resource), v.Node.Name)
 				} else if why := shows(v.Node, in.Resource); why != "" {
 					silent.add(why+", but advertises no "+in.Resource+" now; it is left alone, and comes back on the plugin when that does", v.Node.Name)
 				}
 			}
-			return append(
-				away.findings(in, Finding{
-					Code: "DRM026", Severity: Blocker,
-					Remedy: "see the plugin's pod on the node, and plan again when the devices are back",
-				}),
-				silent.findings(in, Finding{
-					Code: "DRM026", Severity: Warning,
-					Remedy: "see why nothing advertises them; plan again when the node is back, or take it out of the pool",
-				})...)
+			with := func(s Severity, remedy string) Finding { return Finding{Code: "DRM026", Severity: s, Remedy: remedy} }
+			return slices.Concat(
+				away.findings(in, with(Blocker, "see the plugin's pod on the node, and plan again when the devices are back")),
+				young.findings(in, with(Warning, "the run asks the kubelet for the devices before it switches anything off, and stops if there are none")),
+				silent.findings(in, with(Warning, "see why nothing advertises them; plan again when the node is back, or take it out of the pool")))
 		},
 	}
+}
+
+// pluginReady says that a pod of a plugin for the resource is ready on the node. The
+// kubelet reports its devices a moment later.
+func (in Input) pluginReady(v cluster.NodeView) bool {
+	return slices.ContainsFunc(in.Inventory.PluginsFor(in.Resource), func(d gate.PluginDaemonSet) bool {
+		return d.Role == gate.DevicePlugin && slices.ContainsFunc(v.Pods, func(p cluster.Pod) bool {
+			return p.Ready && p.Owner.Kind == "DaemonSet" && p.Namespace == d.DaemonSet.Namespace && p.Owner.Name == d.DaemonSet.Name
+		})
+	})
 }
 
 // idle says that neither mechanism offers anything on a node that no run has begun.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/offline"
 )
 
 // offer gives the values of a flag to the shell; with none of them it keeps the shell
@@ -85,6 +86,9 @@ func completePools(a *app) cobra.CompletionFunc {
 			if names := c.PoolNames(); len(names) > 0 {
 				return names, cobra.ShellCompDirectiveNoFileComp
 			}
+		}
+		if slices.Contains(a.from, offline.Stdin) { // the shell's input is the person's
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, cancel := context.WithTimeout(contextOf(cmd), completionTimeout)
 		defer cancel()

@@ -7,8 +7,11 @@ import (
 )
 
 // look is the cluster as a verb sees it once, with the records of the tool's
-// namespace that it names.
+// namespace that it names. With --from it is what the files hold.
 func (a *app) look(ctx context.Context, namespace string) (*cluster.Snapshot, error) {
+	if a.offline() {
+		return a.lookAtFiles(ctx, namespace)
+	}
 	client, err := a.Client()
 	if err != nil {
 		return nil, err

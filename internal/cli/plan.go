@@ -37,6 +37,7 @@ without a cluster.`,
   dramigrate plan pool-a --out plan.yaml
   dramigrate plan pool-a --report markdown=plan.md --report html=plan.html
   dramigrate plan --for prepare --driver-manifests ./driver
+  dramigrate plan pool-a --from snapshot.yaml
   dramigrate plan --selector gpu=a100 --pool a100 --for rollback`,
 		ValidArgsFunction: completePools(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,6 +52,7 @@ without a cluster.`,
 	}
 	cmd.AddCommand(newPlanShow(a))
 	o.views.addFlags(cmd)
+	a.addFrom(cmd)
 	o.pool.addFlags(cmd)
 	o.flags.addPoolFlags(cmd, plan.Migrate, a.Streams)
 	o.flags.addPrepareFlags(cmd)

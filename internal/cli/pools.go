@@ -26,6 +26,7 @@ plugin, by neither mechanism, or by DRA. Reads only.`,
 		},
 	}
 	format.addFlag(cmd)
+	a.addFrom(cmd)
 	return cmd
 }
 

@@ -28,6 +28,8 @@ type app struct {
 	namespace string
 	resource  string
 	driver    string
+	// from are the files to read instead of a cluster.
+	from []string
 	// newRunner makes what runs plans.
 	newRunner func(engine.Deps) (Runner, error)
 }
@@ -135,7 +137,7 @@ touched: a DeviceClass serves the same name.
 
 	root.AddCommand(
 		newPools(a), newPlan(a), newPrepare(a), newApply(a), newRollback(a), newUnprepare(a),
-		newStatus(a), newVerify(a), newUnlock(a), newNodeProbe(a), newVersion(a),
+		newStatus(a), newVerify(a), newUnlock(a), newNodeProbe(a), newVersion(a), newSnapshot(a),
 	)
 	addCompletion(root, a.Streams)
 	if calledByKubectl(argv0) {

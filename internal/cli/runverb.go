@@ -47,6 +47,7 @@ func newRunVerb(a *app, op plan.Operation, cmd *cobra.Command) *cobra.Command {
 	}
 	o.flags.addConfigFlag(cmd)
 	o.run.addFlags(cmd)
+	a.addFrom(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		p, saved, err := o.complete(cmd, args)
 		if err != nil {
@@ -70,6 +71,9 @@ func (o *runOptions) complete(cmd *cobra.Command, args []string) (*planner, *pla
 	}
 	if err := o.views.complete(); err != nil {
 		return nil, nil, err
+	}
+	if o.app.offline() && o.run.dryRun != "client" {
+		return nil, nil, usageError("--from is for reading: give --dry-run=client with it")
 	}
 	if err := o.run.validate(o.app.Streams); err != nil {
 		return nil, nil, err

@@ -27,6 +27,7 @@ pool its lock and its last run. Reads only; what may not be read is said and lef
 		},
 	}
 	format.addFlag(cmd)
+	a.addFrom(cmd)
 	pool.addFlags(cmd)
 	return cmd
 }

@@ -44,6 +44,9 @@ it has to be. 7: something could not be seen.`,
 			if err := o.pool.require(); err != nil {
 				return err
 			}
+			if o.canary && a.offline() {
+				return usageError("--canary needs a cluster: it makes pods, and --from is for reading")
+			}
 			if o.canary && o.image == "" {
 				return usageError("--canary needs --helper-image or the variable %s", helperImageVariable)
 			}
@@ -52,6 +55,7 @@ it has to be. 7: something could not be seen.`,
 	}
 	image, _ := a.env(helperImageVariable)
 	o.format.addFlag(cmd)
+	a.addFrom(cmd)
 	o.pool.addFlags(cmd)
 	s := cmd.Flags()
 	s.BoolVar(&o.canary, "canary", false, "run a pod on each node that asks for a device as a workload does")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,13 +45,13 @@ type Options struct {
 // A part counts as read if there is a list of it; kubectl does not say of what an
 // empty list is empty, so that such a one counts if its file is named after the part
 // ("pods.yaml"). Every other part is in the Snapshot's Unknown. An error names the
-// file, and where in it.
+// file, and where in it. A source that is named twice is read once.
 func Read(ctx context.Context, sources []string, o Options) (s *cluster.Snapshot, ignored map[string]int, err error) {
 	c := newCollector(o.Namespace)
-	if n := slices.Index(sources, Stdin); n >= 0 && slices.Contains(sources[n+1:], Stdin) {
-		return nil, nil, errors.New("the standard input can be read once only")
-	}
-	for _, source := range sources {
+	for i, source := range sources {
+		if slices.Contains(sources[:i], source) {
+			continue
+		}
 		c.begin()
 		if err := c.source(ctx, source, o.Stdin); err != nil {
 			return nil, nil, err
@@ -70,14 +71,14 @@ func (c *collector) source(ctx context.Context, name string, stdin io.Reader) er
 	}
 	info, err := os.Stat(name)
 	if err != nil {
-		return err
+		return bare(name, err)
 	}
 	if !info.IsDir() {
 		return c.file(ctx, name)
 	}
 	entries, err := os.ReadDir(name) // sorted by name
 	if err != nil {
-		return err
+		return bare(name, err)
 	}
 	found := false
 	for _, e := range entries {
@@ -103,10 +104,19 @@ func (c *collector) source(ctx context.Context, name string, stdin io.Reader) er
 func (c *collector) file(ctx context.Context, name string) error {
 	f, err := os.Open(name)
 	if err != nil {
-		return err
+		return bare(name, err)
 	}
 	defer f.Close()
 	return c.stream(ctx, name, f)
+}
+
+// bare leaves the name of the system call out of an error.
+func bare(name string, err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 // stream tells JSON, YAML and everything else apart by how it begins.
