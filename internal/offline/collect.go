@@ -121,7 +121,7 @@ func (c *collector) end(name string) error {
 	for _, kind := range slices.Sorted(maps.Keys(h.Objects)) {
 		if got, want := c.now.objects[kind], h.Objects[kind]; got != want {
 			return fmt.Errorf("%s: holds %d objects of kind %s where its %s says %d: it is not whole, or was changed; take the snapshot again, or take `objects` out of the %[4]s if the change is meant",
-				name, got, kind, Kind, want)
+				shown(name), got, kind, Kind, want)
 		}
 	}
 	return nil

@@ -1,6 +1,9 @@
 package offline
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // place is where an object stands, for messages.
 type place struct {
@@ -28,5 +31,25 @@ func (p place) String() string {
 
 // fail puts the place before what is wrong there.
 func (p place) fail(format string, args ...any) error {
-	return fmt.Errorf("%s: %w", p, fmt.Errorf(format, args...))
+	return &placed{p, fmt.Errorf(format, args...)}
 }
+
+// placed is what is wrong at a place.
+type placed struct {
+	at  place
+	err error
+}
+
+// mostText is how many bytes of an error are shown: it quotes what stands in a file,
+// and that may be megabytes.
+const mostText = 400
+
+func (e *placed) Error() string {
+	text := e.err.Error()
+	if len(text) > mostText {
+		text = strings.ToValidUTF8(text[:mostText], "") + " ..."
+	}
+	return e.at.String() + ": " + text
+}
+
+func (e *placed) Unwrap() error { return e.err }

@@ -21,10 +21,10 @@ const Stdin = "-"
 
 // Limits on one object, in JSON, and on one document of YAML, in bytes. A server
 // stores no object of more than 1.5 MiB (etcd, --max-request-bytes); YAML has to be
-// held whole, and takes about fifteen times its size while it is read.
+// held whole, and takes about twenty times its size while it is read.
 const (
 	maxObject   = 8 << 20
-	maxDocument = 32 << 20
+	maxDocument = 16 << 20
 )
 
 // Options are what a Read needs beside the sources.
@@ -67,7 +67,7 @@ func Read(ctx context.Context, sources []string, o Options) (s *cluster.Snapshot
 // source reads one of the sources.
 func (c *collector) source(ctx context.Context, name string, stdin io.Reader) error {
 	if name == Stdin {
-		return c.stream(ctx, "standard input", stdin)
+		return c.stream(ctx, shown(name), stdin)
 	}
 	info, err := os.Stat(name)
 	if err != nil {
@@ -99,6 +99,14 @@ func (c *collector) source(ctx context.Context, name string, stdin io.Reader) er
 		return fmt.Errorf("%s: no *.yaml, *.yml or *.json file in this folder (its subfolders are not read)", name)
 	}
 	return nil
+}
+
+// shown is a source as messages name it.
+func shown(source string) string {
+	if source == Stdin {
+		return "standard input"
+	}
+	return source
 }
 
 func (c *collector) file(ctx context.Context, name string) error {

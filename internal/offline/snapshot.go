@@ -96,8 +96,12 @@ func (c *collector) snapshot(sources []string) (*cluster.Snapshot, error) {
 		}
 	}
 	if why, unknown := c.out.IsUnknown(cluster.PartNodes); unknown && len(c.out.Nodes) == 0 {
+		names := make([]string, len(sources))
+		for i := range sources {
+			names[i] = shown(sources[i])
+		}
 		return nil, fmt.Errorf("%s: no nodes (%s), and without them there is nothing to see: add the output of `kubectl get nodes -o yaml`",
-			strings.Join(sources, ", "), why)
+			strings.Join(names, ", "), why)
 	}
 	if c.unmanaged > 0 {
 		c.out.Unknown = append(c.out.Unknown, cluster.Unknown{Part: cluster.PartManagers,
