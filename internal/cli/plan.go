@@ -31,8 +31,8 @@ func newPlan(a *app) *cobra.Command {
 for, and how it is undone; the pods that are evicted or restarted; and what speaks
 against it. Reads only.
 
-A plan that was saved with --out is run by 'dramigrate apply --plan FILE' as long as
-the cluster still asks for the same plan.`,
+A plan that was saved with --out is run by 'dramigrate apply FILE' as long as the
+cluster still asks for the same plan; 'dramigrate apply --help' says what that is.`,
 		Example: `  dramigrate plan pool-a
   dramigrate plan pool-a --out plan.yaml
   dramigrate plan --for prepare --driver-manifests ./driver

@@ -18,30 +18,44 @@ func (e *FileError) Error() string { return e.Reason }
 // Parse reads a plan file, YAML or JSON. It refuses what this version does not
 // know in full: an unknown field would be a promise that nobody keeps.
 func Parse(data []byte) (*Plan, error) {
+	p, edited, err := ParseEdited(data)
+	switch {
+	case err != nil:
+		return nil, err
+	case edited != nil:
+		return nil, edited
+	}
+	return p, nil
+}
+
+// ParseEdited is Parse for a file that may have been edited by hand: edited says how
+// it shows that it was, and is nil for one that is as it was written. Everything else
+// is refused as by Parse.
+func ParseEdited(data []byte) (p *Plan, edited *FileError, err error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 	}
 	if err := yaml.Unmarshal(data, &head); err != nil {
-		return nil, &FileError{Reason: fmt.Sprintf("not YAML or JSON: %v", err)}
+		return nil, nil, &FileError{Reason: fmt.Sprintf("not YAML or JSON: %v", err)}
 	}
 	if head.APIVersion != APIVersion || head.Kind != Kind {
-		return nil, &FileError{Reason: fmt.Sprintf("apiVersion %q, kind %q: want %s, %s",
+		return nil, nil, &FileError{Reason: fmt.Sprintf("apiVersion %q, kind %q: want %s, %s",
 			head.APIVersion, head.Kind, APIVersion, Kind)}
 	}
-	var p Plan
-	if err := yaml.UnmarshalStrict(data, &p); err != nil {
-		return nil, &FileError{Reason: fmt.Sprintf("not a plan of this version: %v", err)}
+	p = &Plan{}
+	if err := yaml.UnmarshalStrict(data, p); err != nil {
+		return nil, nil, &FileError{Reason: fmt.Sprintf("not a plan of this version: %v", err)}
 	}
-	want, err := ComputeDigest(&p)
+	want, err := ComputeDigest(p)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if p.Digest != want {
-		return nil, &FileError{Edited: true, Reason: fmt.Sprintf(
+		edited = &FileError{Edited: true, Reason: fmt.Sprintf(
 			"digest %s does not match the contents (%s): the file was changed after it was planned", orNone(p.Digest), want)}
 	}
-	return &p, nil
+	return p, edited, nil
 }
 
 func orNone(s string) string {
