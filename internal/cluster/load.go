@@ -77,7 +77,7 @@ func Load(ctx context.Context, client kubernetes.Interface, o LoadOptions) (*Sna
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	l.sort()
+	l.out.Sort()
 	return &l.out, nil
 }
 
@@ -248,19 +248,21 @@ func (l *loader) version(ctx context.Context) error {
 	return nil
 }
 
-func (l *loader) sort() {
-	slices.SortFunc(l.out.Nodes, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(l.out.Pods, func(a, b Pod) int {
+// Sort brings a Snapshot into the order that it promises. It is for those who make
+// one; nobody else may change it.
+func (s *Snapshot) Sort() {
+	slices.SortFunc(s.Nodes, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Pods, func(a, b Pod) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
-	byName(l.out.DaemonSets)
-	byName(l.out.Slices)
-	byName(l.out.Classes)
-	byName(l.out.Claims)
-	byName(l.out.Budgets)
-	slices.SortFunc(l.out.Journals, func(a, b Journal) int { return cmp.Compare(a.Pool, b.Pool) })
-	slices.SortFunc(l.out.Locks, func(a, b LockInfo) int { return cmp.Compare(a.Name, b.Name) })
-	slices.SortFunc(l.out.Unknown, func(a, b Unknown) int { return cmp.Compare(a.Part, b.Part) })
+	byName(s.DaemonSets)
+	byName(s.Slices)
+	byName(s.Classes)
+	byName(s.Claims)
+	byName(s.Budgets)
+	slices.SortFunc(s.Journals, func(a, b Journal) int { return cmp.Compare(a.Pool, b.Pool) })
+	slices.SortFunc(s.Locks, func(a, b LockInfo) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Unknown, func(a, b Unknown) int { return cmp.Compare(a.Part, b.Part) })
 }
 
 // byName sorts objects by namespace and name.
