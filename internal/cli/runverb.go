@@ -188,12 +188,17 @@ func (o *runOptions) start(ctx context.Context, now *plan.Plan, payload engine.P
 
 // progress is a live region on a terminal that a person looks at, else lines.
 func (a *app) progress() report.Progress {
-	term, _ := a.env("TERM")
-	_, ci := a.env("CI")
-	if a.ErrTTY && !ci && term != "dumb" && a.Width != nil && a.Width() > 0 {
+	if a.ErrTTY && a.lively() {
 		return report.NewLive(a.styled(a.Err), a.Width, a.Clock())
 	}
 	return report.NewLines(a.styled(a.Err))
+}
+
+// lively says that a terminal can be drawn on in place, and that a person looks at it.
+func (a *app) lively() bool {
+	term, _ := a.env("TERM")
+	_, ci := a.env("CI")
+	return !ci && term != "dumb" && a.Width != nil && a.Width() > 0
 }
 
 // next names what a person types after a run that went well.
