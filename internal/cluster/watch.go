@@ -77,7 +77,10 @@ func NewWatcher(client kubernetes.Interface, o LoadOptions) (*Watcher, error) {
 			slices := client.ResourceV1().ResourceSlices()
 			return watchList(w, PartSlices, &resourcev1.ResourceSlice{}, slices.List, slices.Watch, "",
 				func(d *resourcev1.ResourceSlice) any { s := SlimSlice(d); return &s },
-				func(s *Snapshot, o any) error { s.Slices = append(s.Slices, *o.(*resourcev1.ResourceSlice)); return nil })
+				func(s *Snapshot, o any) error {
+					s.Slices = append(s.Slices, *o.(*resourcev1.ResourceSlice))
+					return nil
+				})
 		},
 		func() error {
 			return watchList(w, PartJournals, &corev1.ConfigMap{}, maps.List, maps.Watch, journals,
