@@ -30,9 +30,9 @@ func newPlan(a *app) *cobra.Command {
 for, and how it is undone; the pods that are evicted or restarted; and what speaks
 against it. Reads only.
 
-A plan that was saved with --out is run by 'dramigrate apply --plan FILE' as long as
-the cluster still asks for the same plan. 'dramigrate plan show FILE' shows it again,
-without a cluster.`,
+A plan that was saved with --out is run by 'dramigrate apply FILE' as long as the
+cluster still asks for the same plan; 'dramigrate apply --help' says what that is.
+'dramigrate plan show FILE' shows it again, without a cluster.`,
 		Example: `  dramigrate plan pool-a
   dramigrate plan pool-a --out plan.yaml
   dramigrate plan pool-a --report markdown=plan.md --report html=plan.html

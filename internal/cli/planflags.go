@@ -70,38 +70,24 @@ func (f *planFlags) addPrepareFlags(cmd *cobra.Command) {
 
 // settings checks the flags of an operation and turns them into a plan's settings.
 func (f *planFlags) settings(op plan.Operation) (plan.Settings, error) {
-	if op == plan.Prepare || op == plan.Unprepare {
-		if f.rollout != "" && f.rollout != plan.RollingUpdate && f.rollout != plan.OnDelete {
-			return plan.Settings{}, usageError("--plugin-rollout %q: must be %s or %s", f.rollout, plan.RollingUpdate, plan.OnDelete)
+	s := plan.Settings{PluginRollout: f.rollout}
+	if op == plan.Migrate || op == plan.Rollback {
+		s = plan.Settings{
+			MaxUnavailable: f.maxUnavailable, Drain: f.drain, DrainTimeout: metav1.Duration{Duration: f.drainTimeout},
+			DeleteEmptyDir: f.deleteEmptyDir, EvictUnmanaged: f.evictUnmanaged,
+			HelperImage: f.helperImage, PullSecret: f.pullSecret,
+			FirstBatch: f.intent.Batches.First, Batches: f.intent.Batches.Explicit, Deadlines: f.intent.Deadlines,
 		}
-		if op == plan.Unprepare {
-			return plan.Settings{}, nil
-		}
-		return plan.Settings{PluginRollout: f.rollout}, nil
-	}
-	if _, err := plan.MaxUnavailable(f.maxUnavailable, 1); err != nil {
-		return plan.Settings{}, usageError("--%w", err)
-	}
-	if f.drain != plan.DrainGPU && f.drain != plan.DrainAll {
-		return plan.Settings{}, usageError("--drain %q: must be %s or %s", f.drain, plan.DrainGPU, plan.DrainAll)
-	}
-	for name, d := range map[string]time.Duration{"drain-timeout": f.drainTimeout, "kubelet-grace": f.kubeletGrace} {
-		if d <= 0 {
-			return plan.Settings{}, usageError("--%s %s: must be more than 0", name, d)
-		}
-	}
-	if f.soak < 0 {
-		return plan.Settings{}, usageError("--soak %s: must not be negative", f.soak)
-	}
-	s := plan.Settings{
-		MaxUnavailable: f.maxUnavailable, Drain: f.drain, DrainTimeout: metav1.Duration{Duration: f.drainTimeout},
-		DeleteEmptyDir: f.deleteEmptyDir, EvictUnmanaged: f.evictUnmanaged,
-		HelperImage: f.helperImage, PullSecret: f.pullSecret,
-		FirstBatch: f.intent.Batches.First, Batches: f.intent.Batches.Explicit, Deadlines: f.intent.Deadlines,
 	}
 	if op == plan.Migrate {
 		s.ClassName = f.class
 		s.Soak, s.KubeletGrace = metav1.Duration{Duration: f.soak}, metav1.Duration{Duration: f.kubeletGrace}
+	}
+	if err := s.Validate(op); err != nil {
+		return plan.Settings{}, usageError("--%w", err)
+	}
+	if op == plan.Unprepare {
+		return plan.Settings{}, nil
 	}
 	return s, nil
 }

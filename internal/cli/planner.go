@@ -25,9 +25,16 @@ type planner struct {
 
 // plan reads the cluster and plans.
 func (p *planner) plan(ctx context.Context) (*plan.Plan, error) {
+	made, _, err := p.look(ctx)
+	return made, err
+}
+
+// look is plan, with what the plan was made from; that is there even if no plan could
+// be made.
+func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, error) {
 	s, err := p.app.look(ctx, p.namespace)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	in := plan.Intent{
 		Operation: p.op, ToolVersion: p.app.build.Version, Namespace: p.namespace,
@@ -35,13 +42,14 @@ func (p *planner) plan(ctx context.Context) (*plan.Plan, error) {
 	}
 	if p.pool != nil {
 		if in.Pool, err = p.find(s); err != nil {
-			return nil, err
+			return nil, s, err
 		}
 	}
 	if journal := s.Journal(""); journal != nil {
 		in.Shared = journal.Shared
 	}
-	return plan.Build(in, s)
+	made, err := plan.Build(in, s)
+	return made, s, err
 }
 
 // find resolves the pool. For a rollback the journal counts as well: its selector if

@@ -7,7 +7,6 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/spf13/cobra"
 
-	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/report"
 	"github.com/dramigrate/dramigrate/internal/status"
 )
@@ -19,7 +18,8 @@ func newPools(a *app) *cobra.Command {
 		Short: "List the node pools and by which mechanism their devices are handed out",
 		Long: `List the node pools that well-known labels name (GKE, EKS, eksctl, AKS, Karpenter,
 OpenShift), and for each how many of its nodes hand their devices out by the device
-plugin, by neither mechanism, or by DRA. Reads only.`,
+plugin, by neither mechanism, or by DRA; and the pools that only a run knows. Reads only.
+Exit code 7: nodes may not be read, so nothing could be said.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runPools(cmd.Context(), a, format)
@@ -31,16 +31,11 @@ plugin, by neither mechanism, or by DRA. Reads only.`,
 }
 
 func runPools(ctx context.Context, a *app, format *format) error {
-	s, err := a.look(ctx, a.namespace)
+	s, err := a.lookForStatus(ctx)
 	if err != nil {
 		return err
 	}
-	pools := cluster.Pools(s.Nodes)
-	var records map[string]status.Record
-	if format.value != "table" && format.value != "name" {
-		records = a.records(s, pools)
-	}
-	out := status.New(s, pools, records, a.resource, a.driver, true)
+	out := status.New(s, a.statusOptions())
 	return format.print(a.Out, out, func() error {
 		if format.value == "name" {
 			return report.Names(a.Out, out)

@@ -13,6 +13,7 @@ type runFlags struct {
 	yes      bool
 	dryRun   string
 	file     string
+	edited   bool
 	lockTTL  time.Duration
 	lockWait time.Duration
 }
@@ -23,6 +24,7 @@ func (f *runFlags) addFlags(cmd *cobra.Command) {
 	s.StringVar(&f.dryRun, "dry-run", "none", "none, client (show the plan alone) or server (have the server check what can be sent)")
 	s.Lookup("dry-run").NoOptDefVal = "client"
 	s.StringVar(&f.file, "plan", "", "run the plan saved in this file, if the cluster still asks for the same one")
+	s.BoolVar(&f.edited, "allow-edited", false, "run a saved plan that was edited by hand, if its steps are what its settings ask for")
 	s.DurationVar(&f.lockTTL, "lock-ttl", engine.DefaultTTL, "how long the lock outlives a run that died")
 	s.DurationVar(&f.lockWait, "lock-wait", 0, "how long to wait for another run to end")
 	offer(cmd, "dry-run", "none", "client", "server")

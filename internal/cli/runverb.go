@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,6 +62,7 @@ func (o *runOptions) shared() bool { return o.op == plan.Prepare || o.op == plan
 // complete turns arguments and flags into a planner, and reads the saved plan if
 // there is one. Nothing is asked of the cluster yet.
 func (o *runOptions) complete(cmd *cobra.Command, args []string) (*planner, *plan.Plan, error) {
+	args = o.takeFile(args)
 	if o.shared() && len(args) > 0 {
 		return nil, nil, usageError("unexpected argument %q: %s is for the whole cluster", args[0], o.verb)
 	}
@@ -79,6 +79,9 @@ func (o *runOptions) complete(cmd *cobra.Command, args []string) (*planner, *pla
 		return nil, nil, err
 	}
 	if o.run.file == "" {
+		if o.run.edited {
+			return nil, nil, usageError("--allow-edited is for a saved plan: give its file")
+		}
 		p, err := o.flags.planner(o.app, o.op, &o.pool)
 		if err == nil && !o.shared() && o.flags.helperImage == "" && o.run.dryRun == "none" {
 			err = usageError("give the image of the helper pods by --helper-image or the variable %s", helperImageVariable)
@@ -88,56 +91,14 @@ func (o *runOptions) complete(cmd *cobra.Command, args []string) (*planner, *pla
 	return o.fromFile(cmd)
 }
 
-// planSettings are the flags whose values a saved plan holds already.
-var planSettings = []string{"config", "selector", "pool", "max-unavailable", "drain", "drain-timeout", "delete-emptydir-data",
-	"evict-unmanaged", "soak", "kubelet-grace", "helper-image", "helper-pull-secret", "plugin-rollout",
-	"resource", "driver", "tool-namespace"}
-
-func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) {
-	for _, name := range planSettings {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			return nil, nil, usageError("--%s is in the plan of --plan already", name)
-		}
-	}
-	data, err := os.ReadFile(o.run.file)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--plan: %w", err)
-	}
-	saved, err := plan.Parse(data)
-	if err != nil {
-		return nil, nil, fmt.Errorf("--plan %s: %w", o.run.file, err)
-	}
-	if saved.Operation != o.op {
-		return nil, nil, usageError("--plan %s: is a plan to %s", o.run.file, saved.Operation)
-	}
-	if o.pool.arg != "" && o.pool.arg != saved.Pool.Name {
-		return nil, nil, usageError("--plan %s: is a plan for pool %s, not for %s", o.run.file, saved.Pool.Name, o.pool.arg)
-	}
-	if !o.shared() && saved.Settings.HelperImage == "" {
-		return nil, nil, usageError("--plan %s: was made without --helper-image and cannot be run", o.run.file)
-	}
-	manifests, err := o.flags.readManifests()
-	if err != nil {
-		return nil, nil, err
-	}
-	p := &planner{
-		app: o.app, op: saved.Operation, settings: saved.Settings, manifests: manifests,
-		namespace: saved.Namespace, resource: saved.Resource, driver: saved.Driver.Name,
-	}
-	if saved.Pool != nil {
-		p.pool = &poolFlags{selector: saved.Pool.Selector, name: saved.Pool.Name}
-	}
-	return p, saved, nil
-}
-
 // execute shows the plan, asks, and runs it.
 func (o *runOptions) execute(ctx context.Context, p *planner, saved *plan.Plan) error {
-	now, err := p.plan(ctx)
+	now, seen, err := p.look(ctx)
+	if saved != nil {
+		now, err = o.review(saved, now, seen, err)
+	}
 	if err != nil {
 		return err
-	}
-	if saved != nil && saved.Digest != now.Digest {
-		return stale(o.run.file, saved, now)
 	}
 	if err := o.views.print(now); err != nil {
 		return err
@@ -158,21 +119,7 @@ func (o *runOptions) execute(ctx context.Context, p *planner, saved *plan.Plan) 
 	if err := o.confirm(ctx, now); err != nil {
 		return err
 	}
-	return o.start(ctx, p, now)
-}
-
-// stale refuses a saved plan and says what is different.
-func stale(file string, saved, now *plan.Plan) error {
-	const most = 8
-	list := plan.Differences(saved, now)
-	more := ""
-	if len(list) > most {
-		list, more = list[:most], fmt.Sprintf("; and %d more", len(list)-most)
-	}
-	for i := range list {
-		list[i] = report.Clean(list[i])
-	}
-	return withCode(ExitRefused, "--plan %s: the cluster asks for another plan now: %s%s; look at a new plan", file, strings.Join(list, "; "), more)
+	return o.start(ctx, now, engine.Payload{Replan: p.plan, Saved: saved != nil})
 }
 
 // confirm asks for the pool's name, or the verb's for shared objects.
@@ -215,7 +162,7 @@ func (a *app) ask(ctx context.Context, question, want string) error {
 }
 
 // start hands the plan to the engine and shows its events.
-func (o *runOptions) start(ctx context.Context, p *planner, now *plan.Plan) error {
+func (o *runOptions) start(ctx context.Context, now *plan.Plan, payload engine.Payload) error {
 	config, err := o.app.Config()
 	if err != nil {
 		return err
@@ -236,7 +183,7 @@ func (o *runOptions) start(ctx context.Context, p *planner, now *plan.Plan) erro
 		progress.Event(event.Warned{Stamp: event.StampAt(o.app.Clock().Now()),
 			Message: "interrupted: stops at the next safe point; interrupt again to end at once"})
 	})
-	err = runner.Run(ctx, now, engine.Payload{Replan: p.plan})
+	err = runner.Run(ctx, now, payload)
 	if !unhook() {
 		<-said // nothing may be shown after Close
 	}
@@ -249,12 +196,17 @@ func (o *runOptions) start(ctx context.Context, p *planner, now *plan.Plan) erro
 
 // progress is a live region on a terminal that a person looks at, else lines.
 func (a *app) progress() report.Progress {
-	term, _ := a.env("TERM")
-	_, ci := a.env("CI")
-	if a.ErrTTY && !ci && term != "dumb" && a.Width != nil && a.Width() > 0 {
+	if a.ErrTTY && a.lively() {
 		return report.NewLive(a.styled(a.Err), a.Width, a.Clock())
 	}
 	return report.NewLines(a.styled(a.Err))
+}
+
+// lively says that a terminal can be drawn on in place, and that a person looks at it.
+func (a *app) lively() bool {
+	term, _ := a.env("TERM")
+	_, ci := a.env("CI")
+	return !ci && term != "dumb" && a.Width != nil && a.Width() > 0
 }
 
 // next names what a person types after a run that went well.

@@ -2,49 +2,180 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/report"
 	"github.com/dramigrate/dramigrate/internal/status"
 )
 
+type statusOptions struct {
+	app     *app
+	format  *format
+	pool    poolFlags
+	watch   bool
+	history bool
+}
+
 func newStatus(a *app) *cobra.Command {
-	format := newFormat("table", "json", "yaml")
-	pool := &poolFlags{}
+	o := &statusOptions{app: a, format: newFormat("table", "wide", "json", "yaml", "name")}
 	cmd := &cobra.Command{
 		Use:   "status [POOL]",
-		Short: "Show where every node stands, who holds a pool, and what ran last",
+		Short: "Show where every node stands, what has strayed, and whether a pool could be put back",
 		Long: `Show where every node with devices stands between the two mechanisms, and for each
-pool its lock and its last run. Reads only; what may not be read is said and left out.`,
+pool its lock, its last run, and whether the device plugin would come back on it
+(ROLLBACK). What is not as the runs have left it is listed: nodes of a migrated pool
+that came up on the plugin, labels that are not what a node's record says, nodes that a
+run has left part-way, nodes that are gone. Reads only; what may not be read is listed
+as unknown and left out.
+
+With --watch it goes on until it is interrupted, which is exit code 0: on a terminal
+the tables are drawn again in place, elsewhere each change is one line; with -o json and
+yaml each change is a document.
+
+With --history it lists the runs that the journals keep, the newest first.
+
+Exit code 3: a node advertises devices by both mechanisms. 7: nothing could be said,
+because nodes (with --history: journals) may not be read.`,
+		Example: `  dramigrate status
+  dramigrate status pool-a -o wide
+  dramigrate status --watch
+  dramigrate status --history pool-a`,
 		ValidArgsFunction: completePools(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := pool.complete(args); err != nil {
+			if err := o.pool.complete(args); err != nil {
 				return err
 			}
-			return runStatus(cmd.Context(), a, pool, format)
+			switch {
+			case o.watch && o.history:
+				return usageError("give either --watch or --history")
+			case o.watch && a.offline():
+				return usageError("--watch needs the cluster: files do not change; leave --from out")
+			case o.watch && o.format.value == "name":
+				return usageError("--watch has no output format name")
+			case o.watch:
+				return o.follow(cmd.Context())
+			case o.history:
+				return o.runs(cmd.Context())
+			}
+			return o.once(cmd.Context())
 		},
 	}
-	format.addFlag(cmd)
+	o.format.addFlag(cmd)
 	a.addFrom(cmd)
-	pool.addFlags(cmd)
+	o.pool.addFlags(cmd)
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on and show what changes, until interrupted")
+	cmd.Flags().BoolVar(&o.history, "history", false, "list the runs: who, when, by which plan, how they ended")
 	return cmd
 }
 
-func runStatus(ctx context.Context, a *app, pool *poolFlags, format *format) error {
-	s, err := a.look(ctx, a.namespace)
+func (o *statusOptions) once(ctx context.Context) error {
+	s, err := o.app.lookForStatus(ctx)
 	if err != nil {
 		return err
 	}
-	pools := cluster.Pools(s.Nodes)
-	if pool.given() {
-		one, err := pool.find(s)
+	out, err := o.gather(s)
+	if err != nil {
+		return err
+	}
+	if err := o.print(out); err != nil {
+		return err
+	}
+	if out.Double() {
+		return silent{ExitBlocked}
+	}
+	return nil
+}
+
+// gather makes the status of the pool that was chosen, or of all.
+func (o *statusOptions) gather(s *cluster.Snapshot) (*status.Status, error) {
+	options := o.app.statusOptions()
+	if o.pool.given() {
+		one, err := o.pool.find(s)
+		if err != nil {
+			return nil, err
+		}
+		options.Pool = &one
+	}
+	return status.New(s, options), nil
+}
+
+func (o *statusOptions) print(out *status.Status) error {
+	a := o.app
+	return o.format.print(a.Out, out, func() error {
+		if o.format.value == "name" {
+			return report.NodeNames(a.Out, out)
+		}
+		return report.Status(a.styled(a.Out), out, o.format.value == "wide")
+	})
+}
+
+// runs lists what the journals keep.
+func (o *statusOptions) runs(ctx context.Context) error {
+	a := o.app
+	s, err := a.lookForStatus(ctx)
+	if err != nil {
+		return err
+	}
+	name := o.pool.arg
+	if o.pool.selector != "" {
+		pool, err := o.pool.find(s)
 		if err != nil {
 			return err
 		}
-		pools = []cluster.NodePool{one}
+		name = pool.Name
 	}
-	out := status.New(s, pools, a.records(s, pools), a.resource, a.driver, !pool.given())
-	return format.print(a.Out, out, func() error { return report.Status(a.styled(a.Out), out) })
+	reason, unread := s.IsUnknown(cluster.PartJournals)
+	if unread {
+		return withCode(ExitUnknown, "what ran cannot be said: journals could not be read: %s", reason)
+	}
+	if name != "" && s.Journal(name) == nil {
+		if _, err := cluster.SelectPool(s, name, ""); err != nil {
+			return usageError("pool %q: there is none, and no journal of one; journals are there of %s", name, journals(s))
+		}
+	}
+	out := status.History(s, a.statusOptions(), name)
+	return o.format.print(a.Out, out, func() error {
+		if o.format.value == "name" {
+			return report.RunNames(a.Out, out)
+		}
+		return report.History(a.styled(a.Out), out, o.format.value == "wide")
+	})
+}
+
+func journals(s *cluster.Snapshot) string {
+	var names []string
+	for _, j := range s.Journals {
+		if j.Pool != "" {
+			names = append(names, j.Pool)
+		}
+	}
+	if len(names) == 0 {
+		return "no pool"
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+func (a *app) statusOptions() status.Options {
+	return status.Options{Resource: a.resource, Driver: a.driver, Now: a.Clock().Now()}
+}
+
+// lookForStatus is look, for what can be said with whatever rights there are: without
+// nodes that is nothing.
+func (a *app) lookForStatus(ctx context.Context) (*cluster.Snapshot, error) {
+	s, err := a.look(ctx, a.namespace)
+	return s, nothingSeen(err)
+}
+
+func nothingSeen(err error) error {
+	if apierrors.IsForbidden(err) {
+		return &codeError{ExitUnknown, fmt.Errorf("nothing can be said: %w", err)}
+	}
+	return err
 }

@@ -34,6 +34,13 @@ const (
 	APIVersion  = "dramigrate.dev/v1alpha1"
 )
 
+// The values of RunRecord.Outcome.
+const (
+	RunDone    = "done"
+	RunStopped = "stopped" // part-way; the same command goes on
+	RunRefused = "refused" // nothing was changed
+)
+
 // RunRecord is one execution of a plan.
 type RunRecord struct {
 	ID          string       `json:"id"`
@@ -44,7 +51,7 @@ type RunRecord struct {
 	PlanDigest  string       `json:"planDigest"`
 	Started     metav1.Time  `json:"started"`
 	Ended       *metav1.Time `json:"ended,omitempty"`
-	// Outcome is "done", "stopped" or "refused"; empty while the run goes on, or
+	// Outcome is RunDone, RunStopped or RunRefused; empty while the run goes on, or
 	// if it was killed.
 	Outcome string `json:"outcome,omitempty"`
 	Message string `json:"message,omitempty"`

@@ -48,6 +48,9 @@ type Payload struct {
 	// Replan makes the plan anew. It is called once the lock is held, because the
 	// cluster may have changed since the plan was shown; nil leaves this out.
 	Replan func(context.Context) (*plan.Plan, error)
+	// Saved says that the plan was made and reviewed earlier: it may have been applied
+	// already, or stopped part-way, which the journal tells.
+	Saved bool
 }
 
 // Engine runs plans on one cluster.

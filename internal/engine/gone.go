@@ -35,13 +35,13 @@ func (s *session) gone(ctx context.Context, step plan.Step, resource dynamic.Res
 	return WaitFor(ctx, WaitOptions{Step: step.ID, For: what, Deadline: limit, Clock: s.deps.Clock, Sink: s.deps.Sink},
 		func() <-chan struct{} { return wake },
 		func() (string, error) {
-			if why := source.trouble(); why != "" {
+			if why := source.Trouble(); why != "" {
 				return why, nil
 			}
-			if !source.informer.HasSynced() {
+			if !source.Informer.HasSynced() {
 				return "it has not been looked for yet", nil
 			}
-			for _, o := range source.informer.GetStore().List() {
+			for _, o := range source.Informer.GetStore().List() {
 				if u, ok := o.(*unstructured.Unstructured); ok && u.GetUID() == object.GetUID() {
 					return "it is still there", nil
 				}

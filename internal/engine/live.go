@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/follow"
 )
 
 // syncDeadline is how long the first lists of a watch may take.
@@ -42,18 +43,18 @@ type Live struct {
 	clock  clock.Clock
 
 	mu     sync.Mutex
-	claims *source
+	claims *follow.Source
 	nodes  map[string]*liveNode
 }
 
 // liveNode is what is watched of one node.
 type liveNode struct {
-	node, pods, slices *source
+	node, pods, slices *follow.Source
 	stop               context.CancelFunc
 	changed            chan struct{} // closed and replaced at each change
 }
 
-func (n *liveNode) sources() []*source { return []*source{n.node, n.pods, n.slices} }
+func (n *liveNode) sources() []*follow.Source { return []*follow.Source{n.node, n.pods, n.slices} }
 
 // NewLive makes a view that sees nothing until Start.
 func NewLive(client kubernetes.Interface, c clock.Clock) *Live {
@@ -92,7 +93,7 @@ func (l *Live) Stop(nodes ...string) {
 
 // begin starts what is not watched yet. It returns all sources to wait for, those
 // of an earlier Start included, and the nodes that this call has begun.
-func (l *Live) begin(ctx context.Context, nodes []string) (fresh []*source, begun []string, err error) {
+func (l *Live) begin(ctx context.Context, nodes []string) (fresh []*follow.Source, begun []string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.claims == nil {
@@ -101,7 +102,7 @@ func (l *Live) begin(ctx context.Context, nodes []string) (fresh []*source, begu
 			return nil, nil, err
 		}
 		l.claims = s
-		s.run(ctx)
+		s.Run(ctx)
 	}
 	fresh = append(fresh, l.claims)
 	for _, name := range nodes {
@@ -118,7 +119,7 @@ func (l *Live) begin(ctx context.Context, nodes []string) (fresh []*source, begu
 		l.nodes[name] = n
 		begun = append(begun, name)
 		for _, s := range n.sources() {
-			s.run(run)
+			s.Run(run)
 		}
 		fresh = append(fresh, n.sources()...)
 	}
@@ -126,29 +127,29 @@ func (l *Live) begin(ctx context.Context, nodes []string) (fresh []*source, begu
 }
 
 // sync waits for the first lists.
-func (l *Live) sync(ctx context.Context, sources []*source) error {
+func (l *Live) sync(ctx context.Context, sources []*follow.Source) error {
 	t := l.clock.NewTimer(syncDeadline)
 	defer t.Stop()
 	for _, s := range sources {
-		if s.informer.HasSynced() {
+		if s.Informer.HasSynced() {
 			continue // whatever was refused before
 		}
 		select {
-		case <-s.informer.HasSyncedChecker().Done():
-		case err := <-s.denied:
-			return fmt.Errorf("cannot watch %s: %w", s.what, err)
+		case <-s.Informer.HasSyncedChecker().Done():
+		case err := <-s.Denied:
+			return fmt.Errorf("cannot watch %s: %w", s.What, err)
 		case <-ctx.Done():
-			return fmt.Errorf("watch %s: %w", s.what, context.Cause(ctx))
+			return fmt.Errorf("watch %s: %w", s.What, context.Cause(ctx))
 		case <-t.C():
 			var why []string
 			for _, s := range sources {
-				if s.informer.HasSynced() {
+				if s.Informer.HasSynced() {
 					continue
 				}
-				if trouble := s.trouble(); trouble != "" {
+				if trouble := s.Trouble(); trouble != "" {
 					why = append(why, trouble)
 				} else {
-					why = append(why, "no answer to the list of "+s.what)
+					why = append(why, "no answer to the list of "+s.What)
 				}
 			}
 			return &UnseenError{fmt.Sprintf("not listed within %s: %s", syncDeadline, strings.Join(why, "; "))}
@@ -168,21 +169,21 @@ func (l *Live) View(node string) (cluster.NodeView, error) {
 		return cluster.NodeView{}, &UnseenError{"node " + node + " is not watched"}
 	}
 	for _, s := range append(n.sources(), claims) {
-		if why := s.trouble(); why != "" {
+		if why := s.Trouble(); why != "" {
 			return cluster.NodeView{}, &UnseenError{why}
 		}
 	}
 	var snap cluster.Snapshot
-	for _, o := range n.node.informer.GetStore().List() {
+	for _, o := range n.node.Informer.GetStore().List() {
 		snap.Nodes = append(snap.Nodes, *o.(*corev1.Node))
 	}
-	for _, o := range n.pods.informer.GetStore().List() {
+	for _, o := range n.pods.Informer.GetStore().List() {
 		snap.Pods = append(snap.Pods, o.(*podEntry).pod)
 	}
-	for _, o := range n.slices.informer.GetStore().List() {
+	for _, o := range n.slices.Informer.GetStore().List() {
 		snap.Slices = append(snap.Slices, *o.(*resourcev1.ResourceSlice))
 	}
-	snap.Claims = claimsFor(claims.informer.GetIndexer(), node, &snap)
+	snap.Claims = claimsFor(claims.Informer.GetIndexer(), node, &snap)
 	return viewOf(&snap, node)
 }
 

@@ -252,17 +252,17 @@ func TestLiveCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := live(t, newServer(t, fleet()...), "gpu-7")
 		for _, s := range append(l.nodes["gpu-7"].sources(), l.claims) {
-			s.note(t.Context(), apierrors.NewResourceExpired("too old")) // answered by a new list
+			s.Note(t.Context(), apierrors.NewResourceExpired("too old")) // answered by a new list
 			if _, err := l.View("gpu-7"); err != nil {
-				t.Errorf("%s, expired: %v", s.what, err)
+				t.Errorf("%s, expired: %v", s.What, err)
 			}
-			s.note(t.Context(), errors.New("connection refused"))
-			if _, err := l.View("gpu-7"); !IsUnseen(err) || err.Error() != "cannot watch "+s.what+": connection refused" {
-				t.Errorf("%s, cut off: %v", s.what, err)
+			s.Note(t.Context(), errors.New("connection refused"))
+			if _, err := l.View("gpu-7"); !IsUnseen(err) || err.Error() != "cannot watch "+s.What+": connection refused" {
+				t.Errorf("%s, cut off: %v", s.What, err)
 			}
-			s.note(t.Context(), nil)
+			s.Note(t.Context(), nil)
 			if _, err := l.View("gpu-7"); err != nil {
-				t.Errorf("%s, back: %v", s.what, err)
+				t.Errorf("%s, back: %v", s.What, err)
 			}
 		}
 	})

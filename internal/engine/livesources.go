@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/follow"
 )
 
 // podEntry is a pod in the cache: the projection, and what a cache needs to find it.
@@ -31,51 +32,51 @@ func (l *Live) nodeSources(name string) (*liveNode, error) {
 	changed := func(...any) { l.notify(name) }
 	byNode := fields.OneTermEqualSelector("spec.nodeName", name).String()
 	var err error
-	n.node, err = newSource(sourceSpec{
-		what: "node " + name, client: l.client, example: &corev1.Node{}, changed: changed,
-		selector: fields.OneTermEqualSelector("metadata.name", name).String(),
-		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	n.node, err = follow.New(follow.Spec{
+		What: "node " + name, Client: l.client, Example: &corev1.Node{}, Changed: changed,
+		Selector: fields.OneTermEqualSelector("metadata.name", name).String(),
+		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return l.client.CoreV1().Nodes().List(ctx, o)
 		},
-		watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		Watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return l.client.CoreV1().Nodes().Watch(ctx, o)
 		},
-		transform: transform(func(o *corev1.Node) any { s := cluster.SlimNode(o); return &s }),
+		Transform: transform(func(o *corev1.Node) any { s := cluster.SlimNode(o); return &s }),
 	})
 	if err != nil {
 		return nil, err
 	}
-	n.pods, err = newSource(sourceSpec{
-		what: "pods of node " + name, client: l.client, example: &corev1.Pod{}, changed: changed,
-		selector: byNode,
-		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	n.pods, err = follow.New(follow.Spec{
+		What: "pods of node " + name, Client: l.client, Example: &corev1.Pod{}, Changed: changed,
+		Selector: byNode,
+		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return l.client.CoreV1().Pods("").List(ctx, o)
 		},
-		watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		Watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return l.client.CoreV1().Pods("").Watch(ctx, o)
 		},
-		transform: transform(func(o *corev1.Pod) any {
+		Transform: transform(func(o *corev1.Pod) any {
 			return &podEntry{
 				ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion},
 				pod:        cluster.ProjectPod(o),
 			}
 		}),
-		indexers: cache.Indexers{byUser: func(o any) ([]string, error) { return []string{userKey(string(o.(*podEntry).UID))}, nil }},
+		Indexers: cache.Indexers{byUser: func(o any) ([]string, error) { return []string{userKey(string(o.(*podEntry).UID))}, nil }},
 	})
 	if err != nil {
 		return nil, err
 	}
-	n.slices, err = newSource(sourceSpec{
-		what: "resourceslices of node " + name, client: l.client, example: &resourcev1.ResourceSlice{}, changed: changed,
-		selector: byNode,
-		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	n.slices, err = follow.New(follow.Spec{
+		What: "resourceslices of node " + name, Client: l.client, Example: &resourcev1.ResourceSlice{}, Changed: changed,
+		Selector: byNode,
+		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return l.client.ResourceV1().ResourceSlices().List(ctx, o)
 		},
-		watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		Watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return l.client.ResourceV1().ResourceSlices().Watch(ctx, o)
 		},
-		transform: transform(func(o *resourcev1.ResourceSlice) any { s := cluster.SlimSlice(o); return &s }),
-		indexers: cache.Indexers{byUser: func(o any) ([]string, error) {
+		Transform: transform(func(o *resourcev1.ResourceSlice) any { s := cluster.SlimSlice(o); return &s }),
+		Indexers: cache.Indexers{byUser: func(o any) ([]string, error) {
 			s := o.(*resourcev1.ResourceSlice)
 			return []string{poolKey(s.Spec.Driver, s.Spec.Pool.Name)}, nil
 		}},
@@ -86,17 +87,17 @@ func (l *Live) nodeSources(name string) (*liveNode, error) {
 	return n, nil
 }
 
-func (l *Live) claimSource() (*source, error) {
-	return newSource(sourceSpec{
-		what: "resourceclaims", client: l.client, example: &resourcev1.ResourceClaim{}, changed: l.claimsChanged,
-		list: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+func (l *Live) claimSource() (*follow.Source, error) {
+	return follow.New(follow.Spec{
+		What: "resourceclaims", Client: l.client, Example: &resourcev1.ResourceClaim{}, Changed: l.claimsChanged,
+		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return l.client.ResourceV1().ResourceClaims("").List(ctx, o)
 		},
-		watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		Watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return l.client.ResourceV1().ResourceClaims("").Watch(ctx, o)
 		},
-		transform: transform(func(o *resourcev1.ResourceClaim) any { s := cluster.SlimClaim(o); return &s }),
-		indexers:  cache.Indexers{byUser: func(o any) ([]string, error) { return claimKeys(o.(*resourcev1.ResourceClaim)), nil }},
+		Transform: transform(func(o *resourcev1.ResourceClaim) any { s := cluster.SlimClaim(o); return &s }),
+		Indexers:  cache.Indexers{byUser: func(o any) ([]string, error) { return claimKeys(o.(*resourcev1.ResourceClaim)), nil }},
 	})
 }
 
@@ -162,8 +163,8 @@ func (l *Live) claimsChanged(objects ...any) {
 	}
 }
 
-func indexed(s *source, key string) bool {
-	found, err := s.informer.GetIndexer().IndexKeys(byUser, key)
+func indexed(s *follow.Source, key string) bool {
+	found, err := s.Informer.GetIndexer().IndexKeys(byUser, key)
 	return err == nil && len(found) > 0
 }
 

@@ -34,10 +34,10 @@ func (s *session) rolledOut(ctx context.Context, step plan.Step, ds *appsv1.Daem
 	return WaitFor(ctx, WaitOptions{Step: step.ID, For: what, Deadline: limit, Clock: s.deps.Clock, Sink: s.deps.Sink},
 		func() <-chan struct{} { return wake },
 		func() (string, error) {
-			if why := source.trouble(); why != "" {
+			if why := source.Trouble(); why != "" {
 				return why, nil
 			}
-			for _, o := range source.informer.GetStore().List() {
+			for _, o := range source.Informer.GetStore().List() {
 				now := o.(*appsv1.DaemonSet)
 				if now.UID == ds.UID {
 					return notRolledOut(now, ds.Generation), nil

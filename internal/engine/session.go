@@ -55,7 +55,7 @@ func (s *session) run(ctx context.Context, pool string, do func(context.Context)
 	defer s.release(ctx, lock)
 
 	ctx = lock.Context()
-	if err := s.stillTrue(ctx); err != nil {
+	if err := s.stillTrue(ctx, pool); err != nil {
 		return err
 	}
 	if err := s.recordStart(ctx, pool); err != nil {
@@ -93,7 +93,7 @@ func (s *session) release(ctx context.Context, lock *Lock) {
 }
 
 // stillTrue compares the plan with one that is made now that nobody else can run.
-func (s *session) stillTrue(ctx context.Context) error {
+func (s *session) stillTrue(ctx context.Context, pool string) error {
 	if s.payload.Replan == nil {
 		return nil
 	}
@@ -101,10 +101,22 @@ func (s *session) stillTrue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if drift := plan.Drift(s.plan, now); len(drift) > 0 {
-		return &RefusedError{Reason: "the cluster has changed since the plan was made: " + few(drift), Hint: "look at a new plan"}
+	var runs []cluster.RunRecord
+	if s.payload.Saved {
+		journal, _, err := s.journals.Load(ctx, pool)
+		if err != nil {
+			return err
+		}
+		runs = journal.Runs
 	}
-	return nil
+	switch look := plan.Compare(s.plan, now, runs); {
+	case look.Runs():
+		return nil
+	case look.Verdict == plan.Refused:
+		return &RefusedError{Reason: few(look.Reasons), Hint: "make a new plan"}
+	default:
+		return &RefusedError{Reason: "the cluster has changed since the plan was made: " + few(look.Reasons), Hint: "look at a new plan"}
+	}
 }
 
 func (s *session) recordStart(ctx context.Context, pool string) error {

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/dramigrate/dramigrate/internal/follow"
 )
 
 // lister is how one kind of object is listed and watched.
@@ -19,22 +21,22 @@ type lister struct {
 
 // watchOne follows the object of that name until ctx ends. The channel gets a signal
 // at each change.
-func watchOne(ctx context.Context, what, name string, l lister) (*source, <-chan struct{}, error) {
+func watchOne(ctx context.Context, what, name string, l lister) (*follow.Source, <-chan struct{}, error) {
 	wake := make(chan struct{}, 1)
-	s, err := newSource(sourceSpec{
-		what: what, client: l.client, example: l.kind, list: l.list, watch: l.watch,
-		selector: fields.OneTermEqualSelector("metadata.name", name).String(),
-		changed: func(...any) {
+	s, err := follow.New(follow.Spec{
+		What: what, Client: l.client, Example: l.kind, List: l.list, Watch: l.watch,
+		Selector: fields.OneTermEqualSelector("metadata.name", name).String(),
+		Changed: func(...any) {
 			select {
 			case wake <- struct{}{}:
 			default:
 			}
 		},
-		transform: func(o any) (any, error) { return o, nil },
+		Transform: func(o any) (any, error) { return o, nil },
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	go s.informer.RunWithContext(ctx)
+	s.Run(ctx)
 	return s, wake, nil
 }

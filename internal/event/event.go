@@ -6,6 +6,7 @@ package event
 import (
 	"time"
 
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/plan"
 )
 
@@ -176,9 +177,9 @@ type Outcome string
 
 // The outcomes, as the journal records them.
 const (
-	OutcomeDone    Outcome = "done"
-	OutcomeStopped Outcome = "stopped"
-	OutcomeRefused Outcome = "refused"
+	OutcomeDone    Outcome = cluster.RunDone
+	OutcomeStopped Outcome = cluster.RunStopped
+	OutcomeRefused Outcome = cluster.RunRefused
 )
 
 // RunDone is the last event of a run.

@@ -15,6 +15,8 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cli"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/config"
+	"github.com/dramigrate/dramigrate/internal/nodeprobe"
+	"github.com/dramigrate/dramigrate/internal/offline"
 	"github.com/dramigrate/dramigrate/internal/plan"
 	"github.com/dramigrate/dramigrate/internal/status"
 )
@@ -42,6 +44,9 @@ func kinds() []kind {
 		{config.Kind, config.Config{}, true},
 		{status.Kind, status.Status{}, false},
 		{status.VerificationKind, status.Verification{}, false},
+		{status.HistoryKind, status.RunHistory{}, false},
+		{offline.Kind, offline.ClusterSnapshot{}, true},
+		{nodeprobe.Kind, nodeprobe.NodeReport{}, false},
 		{cluster.JournalKind, cluster.Journal{}, false},
 		{cli.VersionKind, cli.VersionDocument{}, false},
 	}

@@ -5,13 +5,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	resourcev1 "k8s.io/api/resource/v1"
 	"sigs.k8s.io/yaml"
-
-	"github.com/dramigrate/dramigrate/internal/checks"
 )
 
 func savedPlan(t *testing.T) *Plan {
@@ -40,8 +36,8 @@ func TestPlanSurvivesItsFile(t *testing.T) {
 		if diff := cmp.Diff(p, got); diff != "" {
 			t.Errorf("%s (-written +read):\n%s", name, diff)
 		}
-		if d := Differences(p, got); len(d) != 0 {
-			t.Errorf("%s: differences %v", name, d)
+		if look := Compare(p, got, nil); look.Verdict != Same {
+			t.Errorf("%s: %+v", name, look)
 		}
 	}
 }
@@ -83,44 +79,4 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q, edited %v", c.title, err, c.want, c.edited)
 		}
 	}
-}
-
-func TestDrift(t *testing.T) {
-	for _, c := range []struct {
-		title  string
-		change func(*Plan)
-		want   []string // of Drift
-		also   string   // of Differences
-	}{
-		{"nothing", func(*Plan) {}, nil, ""},
-		{"a pod moved", func(p *Plan) { p.Evictions = p.Evictions[1:] }, nil, "pod to evict gone: default/x1 on a-1"},
-		{"a pod restarts", func(p *Plan) { p.Restarts = []Restart{{Pod: "a/b", Node: "n"}} }, nil, "pod to restart new: a/b on n"},
-		{"a cordon", func(p *Plan) { p.NodeChanges[0].Before.Unschedulable = true }, nil, "node a-2: labels, annotations or cordon"},
-		{"a warning", func(p *Plan) { p.Findings = append(p.Findings, finding(checks.Warning)) }, nil, "finding new: warning DRM099 on node/x"},
-		{"a blocker", func(p *Plan) { p.Findings = append(p.Findings, finding(checks.Blocker)) }, []string{"new blocker DRM099 on node/x"}, ""},
-		{"unknown", func(p *Plan) { p.Findings = append(p.Findings, finding(checks.Unknown)) }, []string{"new unknown DRM099 on node/x"}, ""},
-		{"another cluster", func(p *Plan) { p.Cluster.UID = "z" }, []string{"another cluster: kube-system has UID cluster-uid, now z"}, ""},
-		{"a node was replaced", func(p *Plan) { p.Pool.Nodes[0].UID = "z" },
-			[]string{"node gone: a-1 with UID uid-a-1", "node new: a-1 with UID z"}, ""},
-		{"a batch", func(p *Plan) { p.Batches = p.Batches[1:] }, []string{"batches"}, ""},
-		{"a class", func(p *Plan) { p.Class.Object.Spec.Selectors = []resourcev1.DeviceSelector{} }, []string{"DeviceClass"}, ""},
-		{"a setting", func(p *Plan) { p.Settings.Soak.Duration = time.Hour }, []string{"settings"}, ""},
-		{"a deadline", func(p *Plan) { p.NodeSteps[1].Waits[0].Deadline.Duration = time.Hour }, []string{"steps on nodes"}, ""},
-	} {
-		t.Run(c.title, func(t *testing.T) {
-			was, now := savedPlan(t), savedPlan(t)
-			c.change(now)
-			if diff := cmp.Diff(c.want, Drift(was, now)); diff != "" {
-				t.Errorf("drift (-want +got):\n%s", diff)
-			}
-			all := strings.Join(Differences(was, now), "\n")
-			if !strings.Contains(all, c.also) || (c.also == "" && len(c.want) == 0 && all != "") {
-				t.Errorf("differences %q, want %q", all, c.also)
-			}
-		})
-	}
-}
-
-func finding(s checks.Severity) checks.Finding {
-	return checks.Finding{Code: "DRM099", Severity: s, Object: "node/x"}
 }

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -18,7 +19,8 @@ type Inputs struct {
 	// DaemonSets are those of the plugin and of the driver, by namespace/name: their
 	// UID and their spec.
 	DaemonSets map[string]string `json:"daemonSets,omitempty"`
-	// Class is the DeviceClass that carries the resource: its UID and spec.
+	// Class is the DeviceClass that carries the resource: its spec. A class that was
+	// made anew with the same one means the same.
 	Class string `json:"class,omitempty"`
 	// Budgets are the PodDisruptionBudgets over pods to evict, by namespace/name:
 	// their spec. What they allow at the moment comes and goes.
@@ -30,12 +32,11 @@ func (b *builder) inputs() (Inputs, error) {
 	in := Inputs{}
 	var err error
 	digest := func(of any) string {
-		data, e := canonical(of)
+		text, e := digestOf(of)
 		if e != nil && err == nil {
-			err = fmt.Errorf("digest: %w", e)
+			err = e
 		}
-		sum := sha256.Sum256(data)
-		return "sha256:" + hex.EncodeToString(sum[:])
+		return text
 	}
 	sets := map[string]*appsv1.DaemonSet{}
 	for _, d := range b.inv.PluginsFor(b.in.Resource) {
@@ -54,10 +55,9 @@ func (b *builder) inputs() (Inputs, error) {
 		}{ds.UID, ds.Spec})
 	}
 	if winner, _ := b.s.ClassFor(b.in.Resource); winner != nil {
-		in.Class = digest(struct {
-			UID  types.UID
-			Spec any
-		}{winner.UID, winner.Spec})
+		if in.Class, err = specDigest(winner); err != nil {
+			return in, err
+		}
 	}
 	var covering []string
 	for _, e := range b.p.Evictions {
@@ -75,4 +75,15 @@ func (b *builder) inputs() (Inputs, error) {
 		}
 	}
 	return in, err
+}
+
+func specDigest(class *resourcev1.DeviceClass) (string, error) { return digestOf(class.Spec) }
+
+func digestOf(v any) (string, error) {
+	data, err := canonical(v)
+	if err != nil {
+		return "", fmt.Errorf("digest: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }

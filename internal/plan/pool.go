@@ -151,6 +151,15 @@ func (b *builder) skipStrangers(pool []string) {
 	}
 }
 
+// Why nothing is left to do on a node, as Skip.Why says it.
+const (
+	onDRAWhy    = "is on DRA already, by run "
+	onPluginWhy = "is on the device plugin"
+)
+
+// done says that the node is left alone because it is as the plan would leave it.
+func (s Skip) done() bool { return s.Why == onPluginWhy || strings.HasPrefix(s.Why, onDRAWhy) }
+
 // migrated says why a migration has nothing to do on a node. A node that was opened
 // but has not settled stays in: its kubelet still remembers the plugin.
 func (b *builder) migrated(v cluster.NodeView) string {
@@ -161,7 +170,7 @@ func (b *builder) migrated(v cluster.NodeView) string {
 	at, known := b.p.Gate.StateOf(v.Node.Labels)
 	if err == nil && state != nil && known && at == gate.DRA &&
 		state.Operation == string(Migrate) && state.OpenedAt != nil && state.SettledAt != nil {
-		return "is on DRA already, by run " + state.Run
+		return onDRAWhy + state.Run
 	}
 	return ""
 }
@@ -171,7 +180,7 @@ func (b *builder) onPlugin(v cluster.NodeView) string {
 	_, marked := v.Node.Annotations[gate.StateAnnotation]
 	at, known := b.p.Gate.StateOf(v.Node.Labels)
 	if !marked && known && at == gate.Plugin {
-		return "is on the device plugin"
+		return onPluginWhy
 	}
 	return ""
 }

@@ -62,3 +62,7 @@ func TestParseEdited(t *testing.T) {
 		t.Errorf("edited: plan %v, edited %v, error %v", got, edited, err)
 	}
 }
+
+func finding(s checks.Severity) checks.Finding {
+	return checks.Finding{Code: "DRM099", Severity: s, Object: "node/x"}
+}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
 	"k8s.io/utils/clock"
 
 	"github.com/dramigrate/dramigrate/internal/event"
@@ -22,7 +21,7 @@ const maxWaits = 8
 // waited for and why, and the time. What is over scrolls away above it as log lines.
 type Live struct {
 	mu     sync.Mutex
-	w      io.Writer
+	place  inPlace
 	width  func() int
 	clock  clock.WithTicker
 	theme  theme
@@ -33,7 +32,6 @@ type Live struct {
 	began   time.Time
 	batches []liveBatch
 	active  map[string]liveWait // by node, and "" for shared steps
-	drawn   int                 // lines of the region that stand on the terminal
 }
 
 type liveBatch struct {
@@ -53,7 +51,7 @@ type liveWait struct {
 // NewLive draws on w until Close. width is the terminal's number of columns now.
 func NewLive(w io.Writer, width func() int, clock clock.WithTicker) *Live {
 	l := &Live{
-		w: w, width: width, clock: clock, theme: newTheme(), began: clock.Now(),
+		place: inPlace{w: w}, width: width, clock: clock, theme: newTheme(), began: clock.Now(),
 		active: map[string]liveWait{}, done: make(chan struct{}), ended: make(chan struct{}),
 		ticker: clock.NewTicker(time.Second),
 	}
@@ -95,8 +93,7 @@ func (l *Live) Close() {
 	<-l.ended
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	io.WriteString(l.w, l.erase())
-	l.drawn = 0
+	_ = l.place.erase()
 }
 
 // shownInRegion says that the region tells all about the event.
@@ -155,31 +152,14 @@ func (l *Live) batch(n int) *liveBatch {
 	return &l.batches[n-1]
 }
 
-// draw replaces the region in one write, so that it does not flicker.
 func (l *Live) draw(above string) {
 	columns := l.width()
 	if columns <= 0 {
 		columns = Width
 	}
-	lines := l.region(columns)
-	var b strings.Builder
-	b.WriteString(l.erase())
-	b.WriteString(above)
-	for _, line := range lines {
-		// A line that the terminal would wrap would break the count of lines.
-		b.WriteString(ansi.Truncate(line, columns-1, "…"))
-		b.WriteByte('\n')
-	}
-	l.drawn = len(lines)
-	io.WriteString(l.w, b.String())
-}
-
-// erase moves to the region's first line and clears to the end of the screen.
-func (l *Live) erase() string {
-	if l.drawn == 0 {
-		return ""
-	}
-	return ansi.CursorUp(l.drawn) + "\r" + ansi.EraseScreenBelow
+	// A region that cannot be written is lost: a run must not stop because nobody
+	// reads it.
+	_ = l.place.draw(above, l.region(columns), columns)
 }
 
 func (l *Live) region(columns int) []string {

@@ -8,19 +8,22 @@ import (
 	"github.com/dramigrate/dramigrate/internal/status"
 )
 
-// Pools writes the pools of a status. wide adds locks and runs.
+// Pools writes the pools of a status. wide adds locks, runs, and whether the pool could
+// be put back.
 func Pools(w io.Writer, s *status.Status, wide bool) error {
 	th := newTheme()
 	t := table{header: []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "NO DEVICE", "SELECTOR"}, width: Width}
 	if wide {
-		t.header = []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "NO DEVICE", "SELECTOR", "LOCK", "LAST RUN"}
+		t.header = []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "NO DEVICE", "ROLLBACK", "SELECTOR", "LOCK", "LAST RUN"}
 		t.width = 2 * Width
 	}
 	for _, p := range s.Pools {
 		row := []string{Clean(p.Name), strconv.Itoa(p.Nodes), strconv.Itoa(p.Plugin), strconv.Itoa(p.Switching),
-			strconv.Itoa(p.DRA), strconv.Itoa(p.Nodes - p.WithDevices), Clean(p.Selector)}
+			strconv.Itoa(p.DRA), strconv.Itoa(p.Nodes - p.WithDevices)}
 		if wide {
-			row = append(row, lockCell(p.Lock), lastRun(p.Runs))
+			row = append(row, rollbackCell(p.Rollback), Clean(p.Selector), lockCell(p.Lock), lastRun(p.Runs))
+		} else {
+			row = append(row, Clean(p.Selector))
 		}
 		t.add(row...)
 	}

@@ -3,52 +3,126 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"charm.land/lipgloss/v2"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/status"
 )
 
-// Status writes nodes, then pools with their runs, then what could not be read.
-func Status(w io.Writer, s *status.Status) error {
-	th := newTheme()
-	nodes := table{header: []string{"NODE", "POOL", "MECHANISM", "PLUGIN", "DRA", "READY", "OPEN", "NOTE"}, width: Width}
-	for _, n := range s.Nodes {
-		nodes.add(Clean(n.Name), orDash(Clean(n.Pool)), string(n.Mechanism), allocatableCell(n.Allocatable),
-			strconv.Itoa(n.Published), yesNo(n.Ready), openCell(n), Clean(note(n)))
+// Status writes nodes, then what is not as the runs have left it, then pools with their
+// locks and runs, then what could not be read. wide adds what an operator looks up
+// next: labels, kubelets, UIDs, selectors.
+func Status(w io.Writer, s *status.Status, wide bool) error {
+	d := &page{w: w, theme: newTheme()}
+	width := Width
+	if wide {
+		width = 2 * Width
 	}
-	if len(s.Nodes) == 0 {
-		if _, err := fmt.Fprintf(w, "No node has devices of %s or %s.\n", Clean(s.Resource), Clean(s.Driver)); err != nil {
-			return err
-		}
-	} else if err := nodes.print(w, th.title); err != nil {
-		return err
-	}
-	if len(s.Pools) > 0 {
-		fmt.Fprintln(w)
-		pools := table{header: []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "LOCK", "LAST RUN"}, width: Width}
-		for _, p := range s.Pools {
-			pools.add(Clean(p.Name), strconv.Itoa(p.WithDevices), strconv.Itoa(p.Plugin), strconv.Itoa(p.Switching),
-				strconv.Itoa(p.DRA), lockCell(p.Lock), lastRun(p.Runs))
-		}
-		if err := pools.print(w, th.title); err != nil {
-			return err
-		}
-	}
-	return unknowns(w, s.Unknown, th)
+	d.statusNodes(s, wide, width)
+	d.strays(s.Strays)
+	d.statusPools(s, wide, width)
+	d.notReady(s.Pools)
+	d.unread(s.Unknown)
+	return d.err
 }
 
-func unknowns(w io.Writer, list []cluster.Unknown, th theme) error {
+func (d *page) statusNodes(s *status.Status, wide bool, width int) {
+	if len(s.Nodes) == 0 {
+		d.line(fmt.Sprintf("No node has devices of %s or %s.", Clean(s.Resource), Clean(s.Driver)))
+		return
+	}
+	t := table{header: []string{"NODE", "POOL", "MECHANISM", "PLUGIN", "DRA", "READY", "OPEN"}, width: width}
+	if wide {
+		t.header = append(t.header, "LABELS", "KUBELET", "UID")
+	}
+	t.header = append(t.header, "NOTE")
+	for _, n := range s.Nodes {
+		row := []string{Clean(n.Name), orDash(Clean(n.Pool)), string(n.Mechanism), allocatableCell(n.Allocatable),
+			publishedCell(n.Published), yesNo(n.Ready), openCell(n)}
+		if wide {
+			row = append(row, orDash(Clean(labelsText(n.GateLabels))), orDash(Clean(n.KubeletVersion)), orDash(Clean(string(n.UID))))
+		}
+		t.add(append(row, Clean(note(n)))...)
+	}
+	if d.err == nil {
+		d.err = t.print(d.w, d.theme.title)
+	}
+}
+
+func (d *page) strays(list []status.Stray) {
+	if len(list) == 0 {
+		return
+	}
+	d.heading(fmt.Sprintf("Not as the runs have left it (%d)", len(list)))
+	for _, s := range list {
+		style := d.theme.warn
+		if s.Kind == status.TwoStates || s.Kind == status.GateOpen {
+			style = d.theme.bad
+		}
+		d.para(style.Render(fmt.Sprintf("  %-10s ", strings.ToUpper(string(s.Kind)))), s.Object+": "+s.What, lipgloss.NewStyle())
+		if s.Do != "" {
+			d.para("             -> ", s.Do, d.theme.dim)
+		}
+	}
+}
+
+func (d *page) statusPools(s *status.Status, wide bool, width int) {
+	if len(s.Pools) == 0 {
+		return
+	}
+	d.line("")
+	t := table{header: []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "ROLLBACK"}, width: width}
+	if wide {
+		t.header = append(t.header, "SELECTOR")
+	}
+	t.header = append(t.header, "LOCK", "LAST RUN")
+	for _, p := range s.Pools {
+		row := []string{Clean(p.Name), strconv.Itoa(p.WithDevices), strconv.Itoa(p.Plugin), strconv.Itoa(p.Switching),
+			strconv.Itoa(p.DRA), rollbackCell(p.Rollback)}
+		if wide {
+			row = append(row, orDash(Clean(p.Selector)))
+		}
+		t.add(append(row, lockCell(p.Lock), lastRun(p.Runs))...)
+	}
+	if d.err == nil {
+		d.err = t.print(d.w, d.theme.title)
+	}
+}
+
+// notReady says why pools could not be put back.
+func (d *page) notReady(pools []status.Pool) {
+	for _, p := range pools {
+		if p.Rollback == nil {
+			continue
+		}
+		for _, why := range p.Rollback.Why {
+			d.para(d.theme.warn.Render("ROLLBACK of "+Clean(p.Name)+": "), why, lipgloss.NewStyle())
+		}
+	}
+}
+
+func (d *page) unread(list []cluster.Unknown) {
 	for _, u := range list {
-		for i, line := range wrap("UNKNOWN: "+u.Part+" could not be read: "+Clean(u.Reason), Width) {
+		for i, line := range wrap("UNKNOWN: "+Clean(u.Part)+" could not be read: "+Clean(u.Reason), Width) {
 			if i > 0 {
 				line = "  " + line
 			}
-			if _, err := fmt.Fprintln(w, th.warn.Render(line)); err != nil {
-				return err
-			}
+			d.line(d.theme.warn.Render(line))
+		}
+	}
+}
+
+// NodeNames writes the nodes' names as kubectl does, one a line.
+func NodeNames(w io.Writer, s *status.Status) error {
+	for _, n := range s.Nodes {
+		if _, err := fmt.Fprintln(w, "node/"+Clean(n.Name)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -65,10 +139,21 @@ func note(n status.Node) string {
 	if n.Incomplete != "" {
 		parts = append(parts, n.Incomplete)
 	}
+	if len(n.Drift) > 0 {
+		parts = append(parts, "its label has drifted")
+	}
 	if n.Problem != "" {
 		parts = append(parts, n.Problem)
 	}
 	return strings.Join(parts, "; ")
+}
+
+func labelsText(labels map[string]string) string {
+	var parts []string
+	for _, k := range slices.Sorted(maps.Keys(labels)) {
+		parts = append(parts, k+"="+labels[k])
+	}
+	return strings.Join(parts, ",")
 }
 
 func openCell(n status.Node) string {
@@ -89,6 +174,26 @@ func allocatableCell(n *int64) string {
 		return "-"
 	}
 	return strconv.FormatInt(*n, 10)
+}
+
+func publishedCell(n *int) string {
+	if n == nil {
+		return "?"
+	}
+	return strconv.Itoa(*n)
+}
+
+func rollbackCell(r *status.Rollback) string {
+	switch {
+	case r == nil:
+		return "-"
+	case r.Result == status.OK:
+		return "ready"
+	case r.Result == status.Unknown:
+		return "UNKNOWN"
+	default:
+		return "NOT READY"
+	}
 }
 
 func lockCell(l *status.Lock) string {

@@ -1,13 +1,15 @@
-// Package status says where every node and pool stands, from a Snapshot and the
-// journals and locks beside it. It decides nothing and imports no client.
+// Package status says where every node and pool stands, from a Snapshot. It decides
+// nothing and imports no client.
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
@@ -26,8 +28,15 @@ type Status struct {
 	Pools      []Pool           `json:"pools,omitempty"`
 	// Nodes are those that have, or had, devices of the resource.
 	Nodes []Node `json:"nodes,omitempty"`
+	// Strays are what is not as the runs have left it.
+	Strays []Stray `json:"strays,omitempty"`
 	// Unknown is what could not be read.
 	Unknown []cluster.Unknown `json:"unknown,omitempty"`
+}
+
+// Double says whether a node offers devices by both mechanisms.
+func (s *Status) Double() bool {
+	return slices.ContainsFunc(s.Nodes, func(n Node) bool { return n.Double })
 }
 
 // Pool is one pool: how many of its nodes stand where, who holds it, what ran last.
@@ -43,6 +52,8 @@ type Pool struct {
 	DRA       int `json:"dra"`
 	// Lock is nil if nobody holds the pool, or if that could not be read.
 	Lock *Lock `json:"lock,omitempty"`
+	// Rollback says whether the pool could be put back; nil if there is nothing to.
+	Rollback *Rollback `json:"rollback,omitempty"`
 	// Runs are the last runs, the newest last.
 	Runs []cluster.RunRecord `json:"runs,omitempty"`
 }
@@ -59,10 +70,15 @@ type Lock struct {
 
 // Node is one node.
 type Node struct {
-	Name string `json:"name"`
-	Pool string `json:"pool,omitempty"`
+	Name string    `json:"name"`
+	UID  types.UID `json:"uid,omitempty"`
+	Pool string    `json:"pool,omitempty"`
 	// Mechanism is what hands the devices out, by the node's label.
 	Mechanism gate.State `json:"mechanism"`
+	// GateLabels are the labels of the node's gate that it has.
+	GateLabels map[string]string `json:"gateLabels,omitempty"`
+	// Drift is how these labels differ from what the node's own record says.
+	Drift []LabelDrift `json:"drift,omitempty"`
 	// Operation, Phase and Run are those of a run that has not finished with the node.
 	Operation string `json:"operation,omitempty"`
 	Phase     string `json:"phase,omitempty"`
@@ -70,12 +86,14 @@ type Node struct {
 	// Allocatable is what the device plugin offers; nil if the kubelet does not know
 	// the resource.
 	Allocatable *int64 `json:"allocatable,omitempty"`
-	// Published is the number of devices in the driver's complete slices.
-	Published int `json:"published"`
+	// Published is the number of devices in the driver's complete slices; nil if slices
+	// could not be read.
+	Published *int `json:"published,omitempty"`
 	// Incomplete says why the published devices cannot be allocated yet.
-	Incomplete string `json:"incomplete,omitempty"`
-	Ready      bool   `json:"ready"`
-	Cordoned   bool   `json:"cordoned,omitempty"`
+	Incomplete     string `json:"incomplete,omitempty"`
+	Ready          bool   `json:"ready"`
+	Cordoned       bool   `json:"cordoned,omitempty"`
+	KubeletVersion string `json:"kubeletVersion,omitempty"`
 	// Closed is true if the tool's taint keeps pods away.
 	Closed bool `json:"closed,omitempty"`
 	// Double is true if both mechanisms offer devices: one device may be given away
@@ -83,61 +101,100 @@ type Node struct {
 	Double bool `json:"double,omitempty"`
 	// Problem says what is wrong with the tool's own record.
 	Problem string `json:"problem,omitempty"`
+
+	state *cluster.NodeState
+	gate  gate.Gate
 }
 
-// Record is what is known of one pool beside the Snapshot. Nil fields mean that
-// nothing is recorded.
-type Record struct {
-	Journal *cluster.Journal
-	Lock    *Lock
-}
-
-// New gathers the status of the given pools. Nodes with devices that are in none of
-// them are listed as well if all is true.
-func New(s *cluster.Snapshot, pools []cluster.NodePool, records map[string]Record, resource, driver string, all bool) *Status {
-	out := &Status{
-		APIVersion: cluster.APIVersion, Kind: Kind, Cluster: s.Identity,
-		Resource: resource, Driver: driver, Unknown: s.Unknown,
+// published is 0 as well if slices could not be read.
+func (n *Node) published() int {
+	if n.Published == nil {
+		return 0
 	}
+	return *n.Published
+}
+
+// Options say what a Status is about.
+type Options struct {
+	// Pool is the one pool to show; nil shows all pools, and the nodes with devices that
+	// are in none.
+	Pool             *cluster.NodePool
+	Resource, Driver string
+	// Now tells which locks have expired.
+	Now time.Time
+}
+
+// New gathers a Status.
+func New(s *cluster.Snapshot, o Options) *Status {
+	g := &gatherer{s: s, o: o, inv: gate.Detect(s), pools: knownPools(s)}
+	if o.Pool != nil {
+		g.pools = []cluster.NodePool{*o.Pool}
+	}
+	g.out = &Status{
+		APIVersion: cluster.APIVersion, Kind: Kind, Cluster: s.Identity,
+		Resource: o.Resource, Driver: o.Driver, Unknown: s.Unknown,
+	}
+	g.nodes()
+	for _, p := range g.pools {
+		g.out.Pools = append(g.out.Pools, g.pool(p))
+	}
+	g.strays()
+	return g.out
+}
+
+// gatherer is one New.
+type gatherer struct {
+	s     *cluster.Snapshot
+	o     Options
+	inv   gate.Inventory
+	pools []cluster.NodePool
+	out   *Status
+}
+
+// knownPools are the pools that labels name, and those that only runs know: their
+// nodes were chosen by a selector, or have lost their label since.
+func knownPools(s *cluster.Snapshot) []cluster.NodePool {
+	out := cluster.Pools(s.Nodes)
+	add := func(name, selector string) {
+		if name == "" || slices.ContainsFunc(out, func(p cluster.NodePool) bool { return p.Name == name }) {
+			return
+		}
+		pool, err := cluster.SelectPool(s, name, selector)
+		if err != nil { // no node of it is left
+			pool = cluster.NodePool{Name: name, Selector: selector}
+		}
+		out = append(out, pool)
+	}
+	for _, j := range s.Journals {
+		if len(j.Nodes) > 0 {
+			add(j.Pool, j.Selector)
+		}
+	}
+	for i := range s.Nodes {
+		if st, err := cluster.ParseNodeState(&s.Nodes[i]); err == nil && st != nil {
+			add(st.Pool, st.Selector)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b cluster.NodePool) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+func (g *gatherer) nodes() {
 	poolOf := map[string]string{}
-	for _, p := range pools {
+	for _, p := range slices.Backward(g.pools) {
 		for _, n := range p.Nodes {
 			poolOf[n] = p.Name
 		}
 	}
-	nodes := map[string]Node{}
-	views := s.Views(nodeNames(s)...)
-	for i := range s.Nodes {
-		name := s.Nodes[i].Name
-		pool, listed := poolOf[name]
-		if v := views[name]; (listed || all) && v.HasDevices(resource, driver) {
-			nodes[name] = nodeStatus(v, pool, resource, driver)
-			out.Nodes = append(out.Nodes, nodes[name])
+	views := g.s.Views(nodeNames(g.s)...)
+	for i := range g.s.Nodes {
+		v := views[g.s.Nodes[i].Name]
+		n := g.node(v, poolOf[v.Node.Name])
+		shown := g.o.Pool == nil || n.Pool == g.o.Pool.Name
+		if shown && v.HasDevices(g.o.Resource, g.o.Driver) {
+			g.out.Nodes = append(g.out.Nodes, n)
 		}
 	}
-	for _, p := range pools {
-		row := Pool{Name: p.Name, Selector: p.Selector, Nodes: len(p.Nodes), Lock: records[p.Name].Lock}
-		if j := records[p.Name].Journal; j != nil {
-			row.Runs = j.Runs
-		}
-		for _, name := range p.Nodes {
-			n, ok := nodes[name]
-			if !ok {
-				continue
-			}
-			row.WithDevices++
-			switch n.Mechanism {
-			case gate.DRA:
-				row.DRA++
-			case gate.Switching:
-				row.Switching++
-			default:
-				row.Plugin++
-			}
-		}
-		out.Pools = append(out.Pools, row)
-	}
-	return out
 }
 
 func nodeNames(s *cluster.Snapshot) []string {
@@ -148,34 +205,79 @@ func nodeNames(s *cluster.Snapshot) []string {
 	return out
 }
 
-func nodeStatus(v cluster.NodeView, pool, resource, driver string) Node {
+// node gathers what is known of a node. Its own record tells its pool before any label
+// does.
+func (g *gatherer) node(v cluster.NodeView, pool string) Node {
 	n := Node{
-		Name: v.Node.Name, Pool: pool,
-		Mechanism: Mechanism(v.Node),
-		Ready:     ready(v.Node),
-		Cordoned:  v.Node.Spec.Unschedulable,
-		Closed:    slices.ContainsFunc(v.Node.Spec.Taints, gate.IsSwitchingTaint),
+		Name: v.Node.Name, UID: v.Node.UID, Pool: pool,
+		Mechanism:      Mechanism(v.Node),
+		Ready:          ready(v.Node),
+		Cordoned:       v.Node.Spec.Unschedulable,
+		Closed:         slices.ContainsFunc(v.Node.Spec.Taints, gate.IsSwitchingTaint),
+		KubeletVersion: v.Node.Status.NodeInfo.KubeletVersion,
 	}
-	count, present := v.Allocatable(resource)
+	count, present := v.Allocatable(g.o.Resource)
 	if present {
 		n.Allocatable = &count
 	}
-	if own := v.SlicesOf(driver); len(own) > 0 {
-		devices, incomplete := cluster.DevicesOf(own, driver)
-		n.Published, n.Incomplete = len(devices), incomplete
+	if _, unknown := g.s.IsUnknown(cluster.PartSlices); !unknown {
+		devices := 0
+		if own := v.SlicesOf(g.o.Driver); len(own) > 0 {
+			list, incomplete := cluster.DevicesOf(own, g.o.Driver)
+			devices, n.Incomplete = len(list), incomplete
+		}
+		n.Published = &devices
 	}
-	n.Double = count > 0 && n.Published > 0
+	n.Double = count > 0 && n.published() > 0
 	state, err := cluster.ParseNodeState(v.Node)
-	switch {
-	case err != nil:
+	if err != nil {
 		n.Problem = err.Error()
-	case state == nil && n.Mechanism != gate.Plugin:
-		n.Problem = fmt.Sprintf("label %s=%s without annotation %s: not set by a run", gate.AllocationLabel,
-			v.Node.Labels[gate.AllocationLabel], gate.StateAnnotation)
-	case state != nil && unfinished(state):
-		n.Operation, n.Phase, n.Run = state.Operation, state.Phase, state.Run
+	} else if state != nil {
+		n.state, n.Pool = state, state.Pool
+		if unfinished(state) {
+			n.Operation, n.Phase, n.Run = state.Operation, state.Phase, state.Run
+		}
 	}
+	g.gateLabels(&n, v.Node)
 	return n
+}
+
+// pool counts the nodes of the pool. A node that carries the mark of another pool is
+// still one of this one's.
+func (g *gatherer) pool(p cluster.NodePool) Pool {
+	row := Pool{Name: p.Name, Selector: p.Selector, Nodes: len(p.Nodes), Lock: g.lock(p.Name)}
+	if j := g.s.Journal(p.Name); j != nil {
+		row.Runs = j.Runs
+	}
+	for i := range g.out.Nodes {
+		n := &g.out.Nodes[i]
+		if !slices.Contains(p.Nodes, n.Name) {
+			continue
+		}
+		row.WithDevices++
+		switch n.Mechanism {
+		case gate.DRA:
+			row.DRA++
+		case gate.Switching:
+			row.Switching++
+		default:
+			row.Plugin++
+		}
+	}
+	row.Rollback = g.rollback(p)
+	return row
+}
+
+// lock is who holds a pool; nil if nobody does.
+func (g *gatherer) lock(pool string) *Lock {
+	lock, held := g.s.Lock(pool)
+	if !held {
+		return nil
+	}
+	return &Lock{
+		Holder: lock.Holder, Operation: lock.Info["operation"], Since: lock.Since,
+		Expires: lock.ExpiresAt, Expired: lock.Expired(g.o.Now),
+	}
 }
 
 // unfinished says that the run that marked the node has something left to do there.
@@ -202,4 +304,13 @@ func ready(n *corev1.Node) bool {
 		}
 	}
 	return false
+}
+
+// few names the first three of a list and counts the rest.
+func few(list []string) string {
+	const shown = 3
+	if len(list) > shown {
+		return fmt.Sprintf("%s and %d more", joined(list[:shown]), len(list)-shown)
+	}
+	return joined(list)
 }

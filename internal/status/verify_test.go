@@ -1,7 +1,6 @@
 package status
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -166,51 +165,5 @@ func TestVerifyNothing(t *testing.T) {
 	v := Verify(t.Context(), s, Target{Pool: cluster.NodePool{Name: "cpu"}, Resource: "nvidia.com/gpu", Driver: "gpu.nvidia.com"})
 	if v.Result != Unknown {
 		t.Errorf("result %s of a pool without devices, want unknown", v.Result)
-	}
-}
-
-func TestStatus(t *testing.T) {
-	s := switched(t)
-	plain := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b-1"}, Status: corev1.NodeStatus{
-		Capacity:    corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")},
-		Allocatable: corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}}}
-	begun := *plain.DeepCopy()
-	begun.Name, begun.Labels = "b-2", map[string]string{"dramigrate.dev/allocation": "switching"}
-	begun.Annotations = map[string]string{"dramigrate.dev/state": `{"pool":"gpu-b","operation":"migrate","run":"r2","epoch":1,"phase":"plugin-off"}`}
-	cpu := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b-3"}}
-	lost := *plain.DeepCopy()
-	lost.Name, lost.Labels = "c-1", map[string]string{"dramigrate.dev/allocation": "dra"}
-	s.Nodes = append(s.Nodes, plain, begun, cpu, lost)
-	pools := []cluster.NodePool{{Name: "gpu-a", Nodes: []string{"a-1"}}, {Name: "gpu-b", Nodes: []string{"b-1", "b-2", "b-3"}}}
-
-	st := New(s, pools, map[string]Record{"gpu-a": {Lock: &Lock{Holder: "me"}}}, "nvidia.com/gpu", "gpu.nvidia.com", true)
-	var names []string
-	for _, n := range st.Nodes {
-		names = append(names, n.Name)
-	}
-	if want := []string{"a-1", "b-1", "b-2", "c-1"}; !slices.Equal(names, want) {
-		t.Fatalf("nodes %v, want %v", names, want)
-	}
-	a1, b1, b2, c1 := st.Nodes[0], st.Nodes[1], st.Nodes[2], st.Nodes[3]
-	if a1.Mechanism != gate.DRA || a1.Published != 2 || *a1.Allocatable != 0 || !a1.Ready || a1.Operation != "" {
-		t.Errorf("a-1: %+v", a1)
-	}
-	if b1.Mechanism != gate.Plugin || *b1.Allocatable != 1 || b1.Ready {
-		t.Errorf("b-1: %+v", b1)
-	}
-	if b2.Mechanism != gate.Switching || b2.Phase != "plugin-off" || b2.Run != "r2" {
-		t.Errorf("b-2: %+v", b2)
-	}
-	if c1.Pool != "" || !strings.Contains(c1.Problem, "not set by a run") {
-		t.Errorf("c-1: %+v", c1)
-	}
-	if p := st.Pools[1]; p.Nodes != 3 || p.WithDevices != 2 || p.Plugin != 1 || p.Switching != 1 || p.DRA != 0 {
-		t.Errorf("gpu-b: %+v", p)
-	}
-	if st.Pools[0].Lock == nil || st.Pools[1].Lock != nil {
-		t.Error("the lock is not the one pool's")
-	}
-	if one := New(s, pools[:1], nil, "nvidia.com/gpu", "gpu.nvidia.com", false); len(one.Nodes) != 1 {
-		t.Errorf("%d nodes of one pool, want 1", len(one.Nodes))
 	}
 }

@@ -1,0 +1,37 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+)
+
+// Validate says which choice a run of the operation could not go by. It names a
+// setting as the command line does, without the dashes.
+func (s Settings) Validate(op Operation) error {
+	if op == Prepare || op == Unprepare {
+		if s.PluginRollout != "" && s.PluginRollout != RollingUpdate && s.PluginRollout != OnDelete {
+			return fmt.Errorf("plugin-rollout %q: must be %s or %s", s.PluginRollout, RollingUpdate, OnDelete)
+		}
+		return nil
+	}
+	if _, err := MaxUnavailable(s.MaxUnavailable, 1); err != nil {
+		return err
+	}
+	if s.Drain != DrainGPU && s.Drain != DrainAll {
+		return fmt.Errorf("drain %q: must be %s or %s", s.Drain, DrainGPU, DrainAll)
+	}
+	if s.DrainTimeout.Duration <= 0 {
+		return mustBePositive("drain-timeout", s.DrainTimeout.Duration)
+	}
+	if op == Migrate && s.KubeletGrace.Duration <= 0 {
+		return mustBePositive("kubelet-grace", s.KubeletGrace.Duration)
+	}
+	if s.Soak.Duration < 0 {
+		return fmt.Errorf("soak %s: must not be negative", s.Soak.Duration)
+	}
+	return nil
+}
+
+func mustBePositive(name string, d time.Duration) error {
+	return fmt.Errorf("%s %s: must be more than 0", name, d)
+}

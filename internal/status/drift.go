@@ -1,0 +1,123 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/plan"
+)
+
+// LabelDrift is a gate label that is not what the node's record says.
+type LabelDrift struct {
+	Label string `json:"label"`
+	// Want is the value by the record, Have the one that the label has; an empty one
+	// means that the label is absent.
+	Want string `json:"want"`
+	Have string `json:"have"`
+}
+
+// String is the drift as a sentence's part.
+func (d LabelDrift) String() string {
+	return fmt.Sprintf("label %s is %s, the record says %s", d.Label, orAbsent(d.Have), orAbsent(d.Want))
+}
+
+func orAbsent(value string) string {
+	if value == "" {
+		return "absent"
+	}
+	return value
+}
+
+// gateLabels fills in the labels of the node's gate, and how they have drifted.
+func (g *gatherer) gateLabels(n *Node, node *corev1.Node) {
+	own := gate.OwnKey()
+	n.gate = own
+	if n.state != nil {
+		named, known := gate.Named(cmp.Or(n.state.Gate, own.Name))
+		if !known {
+			n.Problem = fmt.Sprintf("its record names gate %s, which this version does not know", n.state.Gate)
+			return
+		}
+		own = named
+	}
+	n.gate = own
+	for _, key := range keysOf(own) {
+		if v, ok := node.Labels[key]; ok {
+			if n.GateLabels == nil {
+				n.GateLabels = map[string]string{}
+			}
+			n.GateLabels[key] = v
+		}
+	}
+	if n.state != nil {
+		n.Drift = drift(own, allowed(n.state), node.Labels)
+	}
+}
+
+func keysOf(g gate.Gate) []string {
+	var out []string
+	for _, labels := range g.Labels {
+		out = slices.AppendSeq(out, maps.Keys(labels))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// allowed are the states in which the node's record says that it may be. A step writes
+// its name and its labels in one PATCH; a run that goes on with a node finds it further
+// on than the first steps would have left it.
+func allowed(st *cluster.NodeState) []gate.State {
+	if st.Operation == string(plan.Rollback) {
+		switch plan.StepID(st.Phase) {
+		case plan.StepDriverOff:
+			return []gate.State{gate.Switching}
+		case plan.StepPluginOn, plan.StepRestore:
+			return []gate.State{gate.Plugin}
+		}
+		return []gate.State{gate.DRA, gate.Switching, gate.Plugin}
+	}
+	switch plan.StepID(st.Phase) {
+	case plan.StepMark, plan.StepDrain, plan.StepProbeBefore:
+		if st.PluginGoneAt == nil {
+			return []gate.State{gate.Plugin, gate.Switching}
+		}
+		return []gate.State{gate.Plugin, gate.Switching, gate.DRA}
+	case plan.StepPluginOff:
+		if st.PluginGoneAt == nil {
+			return []gate.State{gate.Switching}
+		}
+		return []gate.State{gate.Switching, gate.DRA}
+	case plan.StepPodResourcesList:
+		return []gate.State{gate.Switching, gate.DRA}
+	}
+	return []gate.State{gate.DRA}
+}
+
+// drift compares the labels with those of the allowed state that they come nearest to.
+func drift(g gate.Gate, states []gate.State, labels map[string]string) []LabelDrift {
+	var nearest []LabelDrift
+	for i, s := range states {
+		var off []LabelDrift
+		for _, key := range slices.Sorted(maps.Keys(g.Labels[s])) {
+			if want, have := g.Labels[s][key], labels[key]; want != have {
+				off = append(off, LabelDrift{Label: key, Want: want, Have: have})
+			}
+		}
+		if len(off) == 0 {
+			return nil
+		}
+		if i == 0 || len(off) < len(nearest) {
+			nearest = off
+		}
+	}
+	return nearest
+}
+
+func joined(list []string) string { return strings.Join(list, ", ") }

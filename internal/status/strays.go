@@ -1,0 +1,232 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
+)
+
+// StrayKind is in which way something is not as the runs have left it.
+type StrayKind string
+
+// The kinds of strays.
+const (
+	// OnPlugin is a node of a migrated pool that hands its devices out by the plugin, as
+	// one that an autoscaler has made since.
+	OnPlugin StrayKind = "on-plugin"
+	// TwoStates is a node on which one mechanism is said to hand the devices out and
+	// the other does, or both do.
+	TwoStates StrayKind = "two-states"
+	// Unmarked is a node with the tool's label and without its record.
+	Unmarked StrayKind = "unmarked"
+	// Drifted is a node whose gate labels are not what its record says.
+	Drifted StrayKind = "drifted"
+	// PartWay is a node that a run has left in the middle of its steps.
+	PartWay StrayKind = "part-way"
+	// LeftPool is a marked node that its pool's selector does not choose any more.
+	LeftPool StrayKind = "left-pool"
+	// Gone is a node that runs have worked on and that is not in the cluster any more.
+	Gone StrayKind = "gone"
+	// GateOpen is a DaemonSet of the plugin that switched nodes do not keep off any more.
+	GateOpen StrayKind = "gate-open"
+)
+
+// Stray is one node, or DaemonSet, that is not as the runs have left it.
+type Stray struct {
+	Object string    `json:"object"` // "node/a-1", "daemonset/kube-system/x"
+	Pool   string    `json:"pool,omitempty"`
+	Kind   StrayKind `json:"kind"`
+	What   string    `json:"what"`
+	// Do is the next thing to do.
+	Do string `json:"do,omitempty"`
+}
+
+func (g *gatherer) strays() {
+	for i := range g.out.Nodes {
+		n := &g.out.Nodes[i]
+		for _, find := range []func(*Node) *Stray{g.twoStates, g.drifted, g.unmarked, g.onPlugin, g.partWay, g.leftPool} {
+			if s := find(n); s != nil {
+				s.Object, s.Pool = "node/"+n.Name, n.Pool
+				g.out.Strays = append(g.out.Strays, *s)
+			}
+		}
+	}
+	for _, p := range g.pools {
+		g.gone(p.Name)
+	}
+	g.gatesOpen()
+}
+
+// twoStates leaves a node that a run is working on to that run, unless both mechanisms
+// offer devices: that must never be.
+func (g *gatherer) twoStates(n *Node) *Stray {
+	offered := n.Allocatable != nil && *n.Allocatable > 0
+	what := ""
+	switch {
+	case n.Double:
+		what = fmt.Sprintf("ADVERTISED TWICE: the plugin offers %d and the driver %d devices: one may be given away twice", *n.Allocatable, n.published())
+	case n.Operation != "" && n.Closed:
+	case n.Mechanism != gate.Plugin && offered:
+		what = fmt.Sprintf("its label says %s, and the plugin offers %d devices", n.Mechanism, *n.Allocatable)
+	case n.Mechanism == gate.Plugin && n.published() > 0:
+		what = fmt.Sprintf("its label says plugin, and the driver publishes %d devices", n.published())
+	}
+	if what == "" {
+		return nil
+	}
+	return &Stray{Kind: TwoStates, What: what, Do: "cordon it; then see which of the DaemonSets should not be there: dramigrate verify"}
+}
+
+func (g *gatherer) drifted(n *Node) *Stray {
+	if len(n.Drift) == 0 {
+		return nil
+	}
+	var off []string
+	for _, d := range n.Drift {
+		off = append(off, d.String())
+	}
+	return &Stray{Kind: Drifted, What: joined(off), Do: "find out who changed the label, and set it as the record says"}
+}
+
+func (g *gatherer) unmarked(n *Node) *Stray {
+	if n.state != nil || n.Problem != "" || n.Mechanism == gate.Plugin {
+		return nil
+	}
+	return &Stray{Kind: Unmarked,
+		What: fmt.Sprintf("label %s=%s without annotation %s: not set by a run", gate.AllocationLabel, n.GateLabels[gate.AllocationLabel], gate.StateAnnotation),
+		Do:   "look whether the node group's template sets the label; " + command("rollback", n.Pool) + " puts the node back"}
+}
+
+// onPlugin knows a node that a run has yet to come to, by the journal: it names the
+// nodes that the plan has.
+func (g *gatherer) onPlugin(n *Node) *Stray {
+	if n.Mechanism != gate.Plugin || n.state != nil || n.Problem != "" || !g.migrated(n.Pool) {
+		return nil
+	}
+	const while = "is on the plugin while others of the pool are on DRA"
+	what := ""
+	journal := g.s.Journal(n.Pool)
+	_, unread := g.s.IsUnknown(cluster.PartJournals)
+	switch last := lastRun(journal); {
+	case unread:
+		what = while + "; whether a run has yet to come to it is not known, as the journal cannot be read"
+	case last == nil:
+		what = while + ", and there is no journal of the pool"
+	case last.Operation != "migrate":
+		return nil // a rollback has put it back
+	case last.Outcome == cluster.RunDone && slices.Contains(journal.Nodes, n.Name):
+		what = fmt.Sprintf("was migrated by run %s and is on the plugin again, without a record: made anew under its name?", last.ID)
+	case last.Outcome == cluster.RunDone:
+		what = fmt.Sprintf("came after run %s had migrated the pool", last.ID)
+	case !slices.Contains(journal.Nodes, n.Name):
+		what = fmt.Sprintf("came after run %s was planned", last.ID)
+	default:
+		return nil
+	}
+	return &Stray{Kind: OnPlugin, What: what, Do: command("apply", n.Pool) + " moves it"}
+}
+
+// migrated says whether the pool is on DRA, or on the way there.
+func (g *gatherer) migrated(pool string) bool {
+	return pool != "" && slices.ContainsFunc(g.out.Nodes, func(n Node) bool {
+		return n.Pool == pool && (n.Mechanism == gate.DRA || n.state != nil && n.state.Operation == "migrate")
+	})
+}
+
+// lastRun is the newest run that may have changed something.
+func lastRun(j *cluster.Journal) *cluster.RunRecord {
+	if j == nil {
+		return nil
+	}
+	for i := len(j.Runs) - 1; i >= 0; i-- {
+		if j.Runs[i].Outcome != cluster.RunRefused {
+			return &j.Runs[i]
+		}
+	}
+	return nil
+}
+
+func (g *gatherer) partWay(n *Node) *Stray {
+	if _, unread := g.s.IsUnknown(cluster.PartLocks); unread || n.Operation == "" {
+		return nil
+	}
+	if lock := g.lock(n.Pool); lock != nil && !lock.Expired {
+		return nil
+	}
+	what := fmt.Sprintf("run %s (%s) has left it at step %s, and nobody holds the pool's lock", n.Run, n.Operation, n.Phase)
+	do := command("rollback", n.Pool) + " goes on"
+	if n.Operation == "migrate" {
+		do = command("apply", n.Pool) + " goes on, " + command("rollback", n.Pool) + " goes back"
+	}
+	return &Stray{Kind: PartWay, What: what, Do: do}
+}
+
+func (g *gatherer) leftPool(n *Node) *Stray {
+	if n.state == nil {
+		return nil
+	}
+	for _, p := range g.pools {
+		if p.Name == n.Pool && slices.Contains(p.Nodes, n.Name) && g.selects(p, n.Name) {
+			return nil
+		}
+	}
+	return &Stray{Kind: LeftPool, What: fmt.Sprintf("carries the record of pool %s, whose selector %s does not choose it any more", n.Pool, n.state.Selector),
+		Do: command("rollback", n.Pool) + " takes it along"}
+}
+
+// selects says whether the pool's selector itself chooses the node: the nodes of a pool
+// that only records know are there by their record.
+func (g *gatherer) selects(p cluster.NodePool, node string) bool {
+	if p.Selector == "" {
+		return false
+	}
+	chosen, err := cluster.SelectPool(g.s, p.Name, p.Selector)
+	return err == nil && slices.Contains(chosen.Nodes, node)
+}
+
+func (g *gatherer) gone(pool string) {
+	journal := g.s.Journal(pool)
+	if journal == nil {
+		return
+	}
+	for _, name := range journal.Nodes {
+		if _, exists := g.s.Node(name); !exists {
+			g.out.Strays = append(g.out.Strays, Stray{Object: "node/" + name, Pool: pool, Kind: Gone,
+				What: "runs have worked on it, and it is not in the cluster any more", Do: "nothing: a rollback leaves it out"})
+		}
+	}
+}
+
+// gatesOpen finds DaemonSets of the plugin that would land on a switched node.
+func (g *gatherer) gatesOpen() {
+	for _, p := range g.inv.PluginsFor(g.o.Resource) {
+		var on []string
+		for i := range g.out.Nodes {
+			n := &g.out.Nodes[i]
+			node, ok := g.s.Node(n.Name)
+			if !ok || n.Mechanism == gate.Plugin {
+				continue
+			}
+			if lands, _ := gate.Lands(p.DaemonSet, n.gate.With(node, n.Mechanism)); lands {
+				on = append(on, n.Name)
+			}
+		}
+		if len(on) > 0 {
+			g.out.Strays = append(g.out.Strays, Stray{
+				Object: "daemonset/" + p.DaemonSet.Namespace + "/" + p.DaemonSet.Name, Kind: GateOpen,
+				What: "nothing keeps the plugin off " + few(on) + ", which are switched: its node affinity is not what prepare made it",
+				Do:   "dramigrate prepare",
+			})
+		}
+	}
+}
+
+// command is what a person types about a pool.
+func command(verb, pool string) string {
+	if pool == "" {
+		pool = "POOL"
+	}
+	return "dramigrate " + verb + " " + pool
+}
