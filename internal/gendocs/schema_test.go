@@ -235,7 +235,9 @@ func fill(v reflect.Value, src *sources) {
 		v.SetMapIndex(key, value)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			fill(v.Field(i), src)
+			if v.Type().Field(i).IsExported() { // the others are in no document
+				fill(v.Field(i), src)
+			}
 		}
 	}
 }
