@@ -29,6 +29,23 @@ func (s Settings) Validate(op Operation) error {
 	if s.Soak.Duration < 0 {
 		return fmt.Errorf("soak %s: must not be negative", s.Soak.Duration)
 	}
+	if s.FirstBatch < 0 {
+		return fmt.Errorf("first batch of %d nodes: must not be negative", s.FirstBatch)
+	}
+	seen := map[string]bool{}
+	for _, n := range batched(s.Batches) {
+		if n == "" || seen[n] {
+			return fmt.Errorf("batches: node %q: every node must have a name and be in one batch", n)
+		}
+		seen[n] = true
+	}
+	d := s.Deadlines
+	for _, limit := range []time.Duration{d.ClaimsGone.Duration, d.PluginGone.Duration, d.DriverReady.Duration, d.SlicesComplete.Duration,
+		d.Canary.Duration, d.SlicesGone.Duration, d.PluginReady.Duration} {
+		if limit < 0 {
+			return fmt.Errorf("deadlines: %s: must not be negative", limit)
+		}
+	}
 	return nil
 }
 
