@@ -38,7 +38,7 @@ func TestDRM002(t *testing.T) {
 	t.Parallel()
 	try(t, "DRM002", []given{
 		{"the floor itself", Migrate, prepared, kubelet("v1.36.0-eks-1a2b", "n1", "n2"), nil, ""},
-		{"1.35 counts as below", Migrate, prepared, kubelet("v1.35.4", "n1"), []string{"blocker node/n1"}, "node n1: kubelet v1.35.4"},
+		{"1.35 counts as below", Migrate, prepared, kubelet("v1.35.4", "n1"), []string{"blocker node/n1"}, "kubelet v1.35.4 is below"},
 		{"two nodes of one version are one finding", Migrate, prepared, kubelet("v1.34.4", "n1", "n2"), []string{"blocker pool/gpu"}, "nodes n1, n2: kubelet v1.34.4"},
 		{"another pool's kubelet", Migrate, prepared, kubelet("v1.35.4", "m1"), nil, ""},
 		{"a node that does not say", Migrate, prepared, kubelet("", "n2"), []string{"unknown node/n2"}, "cannot be read"},

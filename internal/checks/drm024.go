@@ -24,8 +24,10 @@ func drm024() Check {
 				value, labelled := n.Labels[gate.AllocationLabel]
 				st, err := cluster.ParseNodeState(n)
 				switch {
+				case st != nil && st.Operation == Migrate && st.SettledAt != nil:
+					switched.add("is on DRA as part of pool "+st.Pool, n.Name)
 				case st != nil:
-					switched.add(fmt.Sprintf("is under migration as part of pool %s", st.Pool), n.Name)
+					switched.add("is being moved as part of pool "+st.Pool, n.Name)
 				case err != nil:
 					switched.add("carries annotation "+gate.StateAnnotation, n.Name)
 				case labelled:

@@ -143,7 +143,9 @@ func (g nodeGroups) findings(in Input, base Finding) []Finding {
 				f.Object = "nodes"
 			}
 		}
-		f.Message = nodeList(nodes) + ": " + evidence
+		if f.Message = evidence; len(nodes) > 1 {
+			f.Message = nodeList(nodes) + ": " + evidence
+		}
 		out = append(out, f)
 	}
 	return out

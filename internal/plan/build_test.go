@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -110,6 +112,33 @@ func TestMigrateClass(t *testing.T) {
 				t.Errorf("object %v with action %s", p.Class.Object, c.action)
 			}
 		})
+	}
+}
+
+// One claim is added for each pod with the resource, wherever its node stands: on the
+// plugin, between the mechanisms, or on DRA.
+func TestClaimsAreCounted(t *testing.T) {
+	s, record := prepared(t)
+	s.Pods = append(s.Pods, gpuPod("mig", "m1", "a-2"))
+	s.Pods[len(s.Pods)-1].Requests = []cluster.Request{{Container: "main", Resource: "nvidia.com/mig-1g.10gb", Count: 1}}
+	node, _ := s.Node("a-3")
+	mark := cluster.NodeState{Pool: "gpu-a", Selector: "eks.amazonaws.com/nodegroup=gpu-a", Operation: "migrate", Run: "r1", Epoch: 1,
+		Phase: "plugin-off", Advertised: []string{"GPU-1", "GPU-2"}}
+	text, err := mark.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	node.Annotations = map[string]string{cluster.StateAnnotation: text}
+	node.Status.Allocatable = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("0")}
+	in := intent(Migrate)
+	in.Shared = record
+	// x1 and x2 on a-1, x3 on a-3; two GPUs on each of three nodes.
+	if got := build(t, in, s).Claims; got == nil || *got != (Claims{Now: 3, AtMost: 6}) {
+		t.Errorf("claims %+v, want 3 now and at most 6", got)
+	}
+	s.Unknown = []cluster.Unknown{{Part: cluster.PartClaims, Reason: "forbidden"}}
+	if got := build(t, in, s).Claims; got != nil {
+		t.Errorf("claims %+v, want none where they could not be read", got)
 	}
 }
 

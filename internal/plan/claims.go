@@ -22,15 +22,26 @@ func (b *builder) claims() *Claims {
 	}
 	out := &Claims{}
 	for _, v := range b.poolViews() {
-		out.Now += len(v.PluginBackedPods(b.p.Resources))
-		n, _ := v.Allocatable(b.in.Resource)
-		out.AtMost += n
-		if n == 0 { // switched already
-			devices, _ := cluster.DevicesOf(v.SlicesOf(b.in.Driver), b.in.Driver)
-			out.AtMost += int64(len(devices))
-		}
+		out.Now += len(v.PluginBackedPods([]string{b.in.Resource}))
+		out.AtMost += b.devicesOf(v)
 	}
 	return out
+}
+
+// devicesOf is the number of devices of a node: what the plugin offers, or else what
+// the driver publishes, or else, between the two, what the run that turned the plugin
+// off has recorded.
+func (b *builder) devicesOf(v cluster.NodeView) int64 {
+	if n, _ := v.Allocatable(b.in.Resource); n > 0 {
+		return n
+	}
+	if devices, _ := cluster.DevicesOf(v.SlicesOf(b.in.Driver), b.in.Driver); len(devices) > 0 {
+		return int64(len(devices))
+	}
+	if mark, err := cluster.ParseNodeState(v.Node); err == nil && mark != nil {
+		return int64(len(mark.Advertised))
+	}
+	return 0
 }
 
 // poolViews are the views of the pool's nodes.

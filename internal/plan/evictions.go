@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -39,8 +40,16 @@ func (b *builder) evictions() []Eviction {
 
 // reason says why a pod has to leave its node, or "".
 func (b *builder) reason(v cluster.NodeView, p *cluster.Pod) string {
-	if b.in.Operation == Migrate && cluster.PluginBacked(p, b.p.Resources, v.Claims) {
-		return "holds " + b.in.Resource + " by the device plugin"
+	if b.in.Operation == Migrate {
+		var held []string
+		for _, r := range b.p.Resources {
+			if cluster.PluginBacked(p, []string{r}, v.Claims) {
+				held = append(held, r)
+			}
+		}
+		if len(held) > 0 {
+			return "holds " + strings.Join(held, ", ") + " by the device plugin"
+		}
 	}
 	for _, use := range v.ClaimsOf(b.p.Driver.Names...) {
 		if use.Namespace == p.Namespace && slices.Contains(use.Users, p.Name) {

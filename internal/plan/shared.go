@@ -171,7 +171,9 @@ func (b *builder) installDriver() error {
 	}
 	same := b.p.Driver.Source == b.in.Manifests.Digest && len(b.inv.DriversFor(b.in.Driver)) > 0
 	b.p.Driver.Source = b.in.Manifests.Digest
-	if placed.HeldClass != nil {
+	if winner, _ := b.s.ClassFor(b.in.Resource); winner != nil {
+		b.p.Class = &Class{Action: Adopt, Name: winner.Name}
+	} else if placed.HeldClass != nil {
 		b.p.Class = &Class{Action: Create, Name: placed.HeldClass.Name, Object: placed.HeldClass}
 	}
 	if same {

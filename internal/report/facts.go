@@ -20,7 +20,10 @@ type fact struct {
 func facts(p *plan.Plan) []fact {
 	out := []fact{{name: "plugin", value: objects(p.Plugins) + "; resources " + strings.Join(p.Resources, ", ")}}
 	driver := objects(p.Driver.DaemonSets)
-	if p.Driver.Source != "" {
+	switch {
+	case p.Driver.Source == plan.SourceInstalled && len(p.Driver.DaemonSets) == 0:
+		driver = "installed, on no node of the plan"
+	case p.Driver.Source != "":
 		driver += "; " + p.Driver.Source
 	}
 	out = append(out,

@@ -74,7 +74,7 @@ func (d *page) change(c plan.Change, whole bool) {
 	for _, op := range ops {
 		d.operation(op)
 	}
-	d.block("               ", c.Body)
+	d.document("               ", c.Body)
 }
 
 // operation writes one of a patch, its value in YAML where it is too long for a line.
@@ -84,7 +84,7 @@ func (d *page) operation(op patchOperation) {
 	if lipgloss.Width(indent+line) > Width {
 		if value, err := yaml.JSONToYAML(op.Value); err == nil && bytes.Count(value, []byte("\n")) > 1 {
 			d.para(indent, op.Op+" "+op.Path, lipgloss.NewStyle())
-			d.block(indent+"  ", string(value))
+			d.document(indent+"  ", string(value))
 			return
 		}
 	}
@@ -95,6 +95,25 @@ func (d *page) operation(op patchOperation) {
 func (d *page) block(indent, text string) {
 	for l := range strings.Lines(text) {
 		d.line(indent + Clean(strings.TrimRight(l, "\n")))
+	}
+}
+
+// document writes YAML. Lines that are too long go on further in, as YAML allows it.
+func (d *page) document(indent, text string) {
+	for l := range strings.Lines(text) {
+		l = Clean(strings.TrimRight(l, "\n"))
+		if lipgloss.Width(indent+l) <= Width {
+			d.line(indent + l)
+			continue
+		}
+		body := strings.TrimLeft(l, " ")
+		lead := indent + strings.Repeat(" ", len(l)-len(body))
+		for i, part := range wrap(body, Width-lipgloss.Width(lead)-4) {
+			if i > 0 {
+				part = "    " + part
+			}
+			d.line(lead + part)
+		}
 	}
 }
 

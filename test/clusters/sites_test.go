@@ -206,7 +206,7 @@ func doubleAdvertised() site {
 			},
 			{
 				op: plan.Unprepare, refused: true,
-				findings:  []string{"blocker DRM010 node/" + n("12"), "blocker DRM024 nodes", "blocker DRM024 node/" + n("11"), "blocker DRM024 node/" + n("12")},
+				findings:  []string{"blocker DRM010 node/" + n("12"), "blocker DRM024 nodes", "blocker DRM024 node/" + n("11"), "blocker DRM024 node/" + n("12"), "blocker DRM024 node/" + n("13")},
 				restarted: []string{driver + "-4kzpx", driver + "-9wmtd"},
 			},
 		},
@@ -252,7 +252,7 @@ func migrated() site {
 		name:   "migrated",
 		owners: map[string]string{static: "nobody", driver: "nobody"},
 		plans: []wanted{
-			{op: plan.Prepare, manifests: nvidiaDriver, class: heldClass}, // done
+			{op: plan.Prepare, manifests: nvidiaDriver, class: "adopt gpu.nvidia.com"}, // done
 			{op: plan.Migrate, pool: "gpu-a", class: "adopt gpu.nvidia.com", skipped: []string{a1 + done, a2 + done}},
 			{
 				op: plan.Migrate, pool: "gpu-b", class: "adopt gpu.nvidia.com",
