@@ -113,11 +113,11 @@ func TestDRM011(t *testing.T) {
 func TestDRM011OfFiles(t *testing.T) {
 	t.Parallel()
 	for part, want := range map[string]string{
-		cluster.PartBudgets:  "`kubectl get poddisruptionbudgets -A -o yaml`, in a file poddisruptionbudgets.yaml",
-		cluster.PartVersion:  "`kubectl version -o yaml`",
-		cluster.PartIdentity: "`kubectl get namespace kube-system -o yaml`",
-		cluster.PartJournals: "`kubectl get configmaps -n NAMESPACE -o yaml`",
-		cluster.PartNodes:    "`kubectl get nodes -A -o yaml`",
+		cluster.PartBudgets:  "`kubectl get poddisruptionbudgets -A -o json`, in a file poddisruptionbudgets.json",
+		cluster.PartVersion:  "`kubectl version -o json`",
+		cluster.PartIdentity: "`kubectl get namespace kube-system -o json`",
+		cluster.PartJournals: "`kubectl get configmaps -n NAMESPACE -o json`",
+		cluster.PartNodes:    "`kubectl get nodes -A -o json`",
 	} {
 		s := prepared()
 		s.Unknown = []cluster.Unknown{{Part: part, Reason: "the files hold none"}}

@@ -25,7 +25,7 @@ func drm003() Check {
 						Severity: Unknown,
 						Object:   daemonSetObject(p.DaemonSet),
 						Message:  "nothing says that somebody else owns it, but who wrote its fields could not be read (" + unseen + ")",
-						Remedy:   "add the output of `kubectl get daemonsets -A -o yaml --show-managed-fields` to --from",
+						Remedy:   "add the output of `kubectl get daemonsets -A -o json --show-managed-fields` to --from",
 					})
 				}
 				if p.Owner.Owned() {

@@ -26,7 +26,7 @@ func drm011() Check {
 					Remedy:   "give the user that runs the tool the right to list " + u.Part,
 				}
 				if in.Snapshot.Source != nil {
-					f.Remedy = "add to --from the output of `" + collect(u.Part) + "`, in a file " + u.Part + ".yaml"
+					f.Remedy = "add to --from the output of `" + collect(u.Part) + "`, in a file " + u.Part + ".json"
 				}
 				var blind []string
 				for _, c := range All() {
@@ -64,12 +64,14 @@ func drm011() Check {
 func collect(part string) string {
 	switch part {
 	case cluster.PartIdentity:
-		return "kubectl get namespace kube-system -o yaml"
+		return "kubectl get namespace kube-system -o json"
 	case cluster.PartVersion:
-		return "kubectl version -o yaml"
+		return "kubectl version -o json"
+	case cluster.PartDaemonSets:
+		return "kubectl get daemonsets -A -o json --show-managed-fields"
 	case cluster.PartJournals:
-		return "kubectl get configmaps -n NAMESPACE -o yaml"
+		return "kubectl get configmaps -n NAMESPACE -o json"
 	default:
-		return "kubectl get " + part + " -A -o yaml"
+		return "kubectl get " + part + " -A -o json"
 	}
 }

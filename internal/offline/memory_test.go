@@ -89,13 +89,13 @@ func TestReadInBoundedMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			large, err := peak(t, stream(40<<20))
+			large, err := peak(t, stream(20<<20))
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%d KiB for 2 MiB, %d KiB for 40 MiB", small>>10, large>>10)
+			t.Logf("%d KiB for 2 MiB, %d KiB for 20 MiB", small>>10, large>>10)
 			if large > 2*small+4<<20 {
-				t.Errorf("%d KiB are in use for 40 MiB, %d KiB for 2 MiB, want about the same", large>>10, small>>10)
+				t.Errorf("%d KiB are in use for 20 MiB, %d KiB for 2 MiB, want about the same", large>>10, small>>10)
 			}
 		})
 	}
@@ -109,8 +109,8 @@ func TestReadInBoundedMemory(t *testing.T) {
 		{"one key in JSON", "is larger than 8 MiB", &endless{head: `{"`, piece: junk, left: 100 << 20}, 3 * maxObject},
 		{"one document of YAML", "collect it by `kubectl get -o json`", &endless{head: "a:\n", piece: "- " + junk + "\n", left: 100 << 20}, 3 * maxDocument},
 		{"one line of YAML", "collect it by `kubectl get -o json`", &endless{head: "a: ", piece: junk, left: 100 << 20}, 3 * maxDocument},
-		{"blanks", "holds no object", &endless{piece: strings.Repeat(" ", 200<<10), left: 40 << 20}, 1 << 20},
-		{"a comment", "holds no object", &endless{head: "# ", piece: junk, left: 40 << 20}, 1 << 20},
+		{"blanks", "holds no object", &endless{piece: strings.Repeat(" ", 200<<10), left: 20 << 20}, 1 << 20},
+		{"a comment", "holds no object", &endless{head: "# ", piece: junk, left: 20 << 20}, 1 << 20},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			used, err := peak(t, tt.stream)

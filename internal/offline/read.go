@@ -20,11 +20,12 @@ import (
 const Stdin = "-"
 
 // Limits on one object, in JSON, and on one document of YAML, in bytes. A server
-// stores no object of more than 1.5 MiB (etcd, --max-request-bytes); YAML has to be
-// held whole, and takes about twenty times its size while it is read.
+// stores no object of more than 1.5 MiB (etcd, --max-request-bytes). A document of YAML
+// may be a list, has to be held whole, and takes 20 to 60 times its size while it is
+// read.
 const (
 	maxObject   = 8 << 20
-	maxDocument = 16 << 20
+	maxDocument = 8 << 20
 )
 
 // Options are what a Read needs beside the sources.

@@ -60,7 +60,7 @@ func (c *collector) putVersion(raw []byte, at place) error {
 		}
 		return c.identify(id, at)
 	case v.Client != nil:
-		return at.fail("is the version of kubectl alone; that of the server is needed: kubectl version -o yaml")
+		return at.fail("is the version of kubectl alone; that of the server is needed: kubectl version -o json")
 	default:
 		return at.fail("has no kind: objects are expected as `kubectl get -o yaml` prints them")
 	}
@@ -100,7 +100,7 @@ func (c *collector) snapshot(sources []string) (*cluster.Snapshot, error) {
 		for i := range sources {
 			names[i] = shown(sources[i])
 		}
-		return nil, fmt.Errorf("%s: no nodes (%s), and without them there is nothing to see: add the output of `kubectl get nodes -o yaml`",
+		return nil, fmt.Errorf("%s: no nodes (%s), and without them there is nothing to see: add the output of `kubectl get nodes -o json`",
 			strings.Join(names, ", "), why)
 	}
 	if c.unmanaged > 0 {
