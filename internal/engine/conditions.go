@@ -119,6 +119,12 @@ func stillAllocatable(v cluster.NodeView, resources []string) string {
 	return ""
 }
 
+// noPluginHint is for a plugin whose pod is ready and whose devices never come: a
+// kubelet that still ends an earlier connection to the plugin's socket may drop the new
+// one without telling the plugin (pkg/kubelet/cm/devicemanager/plugin/v1beta1,
+// handler.go, runClient, v1.37.2).
+const noPluginHint = "the plugin's pod is ready: delete it, so that it registers with the kubelet anew"
+
 // notAdvertised says how many devices of the resource the node still lacks.
 func notAdvertised(v cluster.NodeView, resource string, want int) string {
 	n, _ := v.Allocatable(resource)

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -256,5 +259,16 @@ func TestForgets(t *testing.T) {
 		if got := forgets(version); got != want {
 			t.Errorf("forgets(%q) = %v, want %v", version, got, want)
 		}
+	}
+}
+
+// A person is told what to do where a wait took too long, and not where she ended it.
+func TestHinted(t *testing.T) {
+	late := fmt.Errorf("plugin-on: %w", &DeadlineError{Node: "gpu-7", For: "x", Reason: "y", After: 5*time.Minute - 421})
+	if got, want := hinted(late, noPluginHint).Error(), "plugin-on: node/gpu-7: x: not within 5m0s: y; the plugin's pod is ready: delete it"; !strings.HasPrefix(got, want) {
+		t.Errorf("%q, want one that begins with %q", got, want)
+	}
+	if got := hinted(context.Canceled, noPluginHint); got != context.Canceled {
+		t.Errorf("%v, want the error as it was", got)
 	}
 }

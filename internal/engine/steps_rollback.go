@@ -51,7 +51,7 @@ func (n *nodeRun) pluginOn(ctx context.Context) error {
 	if err := n.until(ctx, plan.StepPluginOn, 1, func(v cluster.NodeView) string {
 		return notAdvertised(v, n.plan.Resource, len(before))
 	}); err != nil {
-		return err
+		return hinted(err, noPluginHint)
 	}
 	report, err := n.helper.Probe(ctx, n.ref.Name, plan.StepPluginOn)
 	if err != nil {

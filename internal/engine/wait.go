@@ -55,7 +55,16 @@ type DeadlineError struct {
 
 func (e *DeadlineError) Error() string {
 	o := WaitOptions{Node: e.Node, For: e.For}
-	return fmt.Sprintf("%s: not within %s: %s", o.subject(), e.After, e.Reason)
+	return fmt.Sprintf("%s: not within %s: %s", o.subject(), e.After.Round(100*time.Millisecond), e.Reason)
+}
+
+// hinted adds to a wait that took too long what a person can do about it.
+func hinted(err error, hint string) error {
+	var late *DeadlineError
+	if !errors.As(err, &late) {
+		return err
+	}
+	return fmt.Errorf("%w; %s", err, hint)
 }
 
 // Viewer is what Wait sees a node by; Live is one.

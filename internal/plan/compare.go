@@ -12,10 +12,8 @@ import (
 // comparison is one Compare. Each of its methods looks at one part of the plans.
 type comparison struct {
 	was, now *Plan
-	// resumes is the unfinished run of the plan, if there is one; resumed that it has
-	// done a part.
+	// resumes is the unfinished run of the plan, if there is one.
 	resumes string
-	resumed bool
 
 	reasons, moved, done []string
 }
@@ -156,10 +154,7 @@ func (c *comparison) batches() {
 		c.reason("node %s is in a batch now", n)
 		other = true
 	}
-	switch {
-	case c.resumes != "":
-		c.resumed = true
-	case !other:
+	if c.resumes == "" && !other {
 		c.reason("the order or the size of the batches")
 	}
 }
@@ -214,8 +209,6 @@ func (c *comparison) missing(steps []Step) {
 	for _, s := range steps {
 		if c.resumes == "" {
 			c.reason("step %s%s is not needed any more", s.ID, on(targetName(s)))
-		} else {
-			c.resumed = true
 		}
 	}
 }

@@ -66,7 +66,7 @@ func Compare(was, now *Plan, runs []cluster.RunRecord) Staleness {
 	switch {
 	case len(c.reasons) > 0:
 		out.Verdict = Outdated
-	case c.resumed:
+	case c.resumes != "":
 		out.Verdict, out.Resumes = Moved, c.resumes
 	case len(c.moved) > 0 || was.Digest != now.Digest:
 		out.Verdict = Moved

@@ -31,8 +31,11 @@ const (
 const (
 	// socketName is the one of the vendor's plugin: nvidia-<resource>.sock.
 	socketName = "nvidia-gpu.sock"
-	// registerTimeout bounds one registration, in which the kubelet connects back.
-	registerTimeout = 5 * time.Second
+	// registerTimeout bounds one registration, in which the kubelet connects back. It is
+	// long: a kubelet that still ends one connection to the socket when the next is made
+	// may drop the new one without a word (pkg/kubelet/cm/devicemanager/plugin/v1beta1,
+	// runClient, v1.37.2), and the plugin is then advertised no more.
+	registerTimeout = time.Minute
 	// firstRetry and lastRetry are the back-off after a registration that failed.
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
