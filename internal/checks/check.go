@@ -27,6 +27,9 @@ type Input struct {
 	// of its plugin's, Resource included.
 	Resource  string
 	Resources []string
+	// NewClass is the name of the DeviceClass that the run would create; empty if it
+	// creates none.
+	NewClass string
 	// Driver is the DRA driver's name.
 	Driver    string
 	Operation string
@@ -62,7 +65,7 @@ func All() []Check {
 	return []Check{
 		drm001(), drm002(), drm003(), drm004(), drm005(), drm006(), drm007(), drm008(),
 		drm009(), drm010(), drm011(), drm012(), drm013(), drm014(), drm015(), drm016(),
-		drm017(), drm018(), drm019(), drm020(), drm021(), drm022(), drm023(), drm024(), drm025(), drm026(), drm027(),
+		drm017(), drm018(), drm019(), drm020(), drm021(), drm022(), drm023(), drm024(), drm025(), drm026(), drm027(), drm028(), drm029(),
 	}
 }
 

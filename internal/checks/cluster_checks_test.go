@@ -164,7 +164,8 @@ func TestDRM006(t *testing.T) {
 func TestDRM024(t *testing.T) {
 	t.Parallel()
 	try(t, "DRM024", []given{
-		{"a pool has moved", Unprepare, migrated, nil, []string{"blocker node/n1", "blocker nodes"}, ""},
+		// A rollback ends what holds claims on the nodes; they are not named one by one.
+		{"a pool has moved", Unprepare, migrated, nil, []string{"blocker nodes"}, "is being moved as part of pool gpu"},
 		{"a label without an annotation", Unprepare, rolledBack, func(s *state) { s.node("m1").Labels["dramigrate.dev/allocation"] = "switching" },
 			[]string{"blocker node/m1"}, "carries label dramigrate.dev/allocation=switching"},
 		{"an annotation that cannot be read", Unprepare, rolledBack, func(s *state) { s.node("m1").Annotations["dramigrate.dev/state"] = "?" },
@@ -177,5 +178,42 @@ func TestDRM024(t *testing.T) {
 			s.addPod("explicit", "m1", 0)
 			s.claim("own", "net.example", "m1", "nic-0", "explicit")
 		}, nil, ""},
+	})
+}
+
+func TestDRM028(t *testing.T) {
+	t.Parallel()
+	named := func(name string) func(*state) {
+		return func(s *state) {
+			s.Classes = []resourcev1.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: name}}}
+		}
+	}
+	in := prepared()
+	named("dramigrate-nvidia-gpu")(in)
+	input := in.of(Migrate)
+	input.NewClass = "dramigrate-nvidia-gpu"
+	if got := brief(Run(input), "DRM028"); len(got) != 1 || got[0] != "blocker deviceclass/dramigrate-nvidia-gpu" {
+		t.Errorf("a class of the name that does not carry the resource: %v", got)
+	}
+	input.NewClass = "" // the class in force is adopted
+	if got := brief(Run(input), "DRM028"); len(got) != 0 {
+		t.Errorf("nothing is created: %v", got)
+	}
+	in = prepared()
+	named("another")(in)
+	input = in.of(Migrate)
+	input.NewClass = "dramigrate-nvidia-gpu"
+	if got := brief(Run(input), "DRM028"); len(got) != 0 {
+		t.Errorf("another name: %v", got)
+	}
+}
+
+func TestDRM029(t *testing.T) {
+	t.Parallel()
+	try(t, "DRM029", []given{
+		{"a value of somebody's own", Migrate, prepared, label("n1", "dramigrate.dev/allocation", "banana"), []string{"blocker node/n1"}, "dramigrate.dev/allocation=banana"},
+		{"the same on the way back", Rollback, migrated, label("n1", "dramigrate.dev/allocation", "banana"), []string{"blocker node/n1"}, ""},
+		{"a node of another pool", Migrate, prepared, label("m1", "dramigrate.dev/allocation", "banana"), nil, ""},
+		{"a state of the gate", Rollback, migrated, label("n1", "dramigrate.dev/allocation", "dra"), nil, ""},
 	})
 }

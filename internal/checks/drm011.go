@@ -42,6 +42,10 @@ func drm011() Check {
 					}
 				case u.Part == cluster.PartJournals:
 					f.Message += ", so what earlier runs have recorded is not known"
+					if strings.HasPrefix(u.Reason, "configmap/") {
+						f.Remedy = "repair the ConfigMap, or delete it: a rollback then goes by what the nodes record; what prepare has changed must be put back by hand if it is the shared one"
+						break
+					}
 					if in.Snapshot.Source == nil {
 						f.Remedy = "give the user that runs the tool the right to list configmaps in the tool's namespace"
 					}

@@ -31,7 +31,7 @@ func drm012() Check {
 				}),
 				unread.findings(in, Finding{
 					Code: "DRM012", Severity: Unknown,
-					Remedy: "compare the annotation with the pool's journal, in the tool's namespace",
+					Remedy: "repair the annotation by hand; if the node was never switched, remove it: kubectl annotate node NODE " + gate.StateAnnotation + "-",
 				})...)
 		},
 	}

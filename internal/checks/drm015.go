@@ -15,7 +15,7 @@ func drm015() Check {
 		Operations: []string{Migrate},
 		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
-			base := Finding{Code: "DRM015", Severity: Blocker, Remedy: "run `dramigrate prepare`"}
+			base := Finding{Code: "DRM015", Severity: Blocker, Remedy: prepareRemedy(in)}
 			var out []Finding
 			for _, p := range in.plugins() {
 				if !gate.Excluded(p.DaemonSet) {
@@ -30,7 +30,6 @@ func drm015() Check {
 				f := base
 				f.Object = "driver/" + in.Driver
 				f.Message = "no DaemonSet runs the driver " + in.Driver
-				f.Remedy = "run `dramigrate prepare --driver-manifests DIR`"
 				out = append(out, f)
 			}
 			for _, d := range drivers {
@@ -44,4 +43,13 @@ func drm015() Check {
 			return out
 		},
 	}
+}
+
+// prepareRemedy is the command that prepares: without a driver in the cluster it has to
+// bring one.
+func prepareRemedy(in Input) string {
+	if len(in.Inventory.DriversFor(in.Driver)) == 0 {
+		return "run `dramigrate prepare --driver-manifests DIR`"
+	}
+	return "run `dramigrate prepare`"
 }

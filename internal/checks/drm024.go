@@ -2,6 +2,8 @@ package checks
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
@@ -18,11 +20,16 @@ func drm024() Check {
 		Run: func(in Input) []Finding {
 			switched, held := nodeGroups{}, nodeGroups{}
 			var names []string
+			pools := map[string]bool{}
 			for i := range in.Snapshot.Nodes {
 				n := &in.Snapshot.Nodes[i]
-				names = append(names, n.Name)
 				value, labelled := n.Labels[gate.AllocationLabel]
 				st, err := cluster.ParseNodeState(n)
+				if st == nil {
+					names = append(names, n.Name)
+				} else {
+					pools[st.Pool] = true // a rollback ends what holds claims there
+				}
 				switch {
 				case st != nil && st.Operation == Migrate && st.SettledAt != nil:
 					switched.add("is on DRA as part of pool "+st.Pool, n.Name)
@@ -40,8 +47,19 @@ func drm024() Check {
 				}
 			}
 			return append(
-				switched.findings(in, Finding{Code: "DRM024", Severity: Blocker, Remedy: "roll the pool back first: `dramigrate rollback`"}),
+				switched.findings(in, Finding{Code: "DRM024", Severity: Blocker, Remedy: rollBack(slices.Sorted(maps.Keys(pools)))}),
 				held.findings(in, Finding{Code: "DRM024", Severity: Blocker, Remedy: "end the workload first"})...)
 		},
+	}
+}
+
+func rollBack(pools []string) string {
+	switch len(pools) {
+	case 0:
+		return "roll its pool back first: `dramigrate rollback POOL`"
+	case 1:
+		return "roll the pool back first: `dramigrate rollback " + pools[0] + "`"
+	default:
+		return fmt.Sprintf("roll the pools %s back first: `dramigrate rollback POOL` for each", few(pools))
 	}
 }

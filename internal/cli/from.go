@@ -28,9 +28,9 @@ func (a *app) lookAtFiles(ctx context.Context, namespace string) (*cluster.Snaps
 	if slices.Contains(a.from, "") {
 		return nil, usageError("--from: name a file, a folder, or - for standard input")
 	}
-	s, ignored, err := offline.Read(ctx, a.from, offline.Options{Namespace: namespace, Stdin: a.In})
+	s, ignored, err := a.readFiles(ctx, namespace)
 	if err != nil {
-		return nil, fmt.Errorf("--from %w", err)
+		return nil, err
 	}
 	if s.Source != nil {
 		fmt.Fprintf(a.Err, "Note: %s.\n", s.Source.Note)
@@ -39,6 +39,30 @@ func (a *app) lookAtFiles(ctx context.Context, namespace string) (*cluster.Snaps
 		fmt.Fprintf(a.Err, "Ignored in --from, as nothing here depends on them: %s\n", report.Clean(counts(ignored)))
 	}
 	return s, nil
+}
+
+// readFiles reads, or gives up when the context ends: a pipe that nobody writes to
+// would hold the process for ever.
+func (a *app) readFiles(ctx context.Context, namespace string) (*cluster.Snapshot, map[string]int, error) {
+	type read struct {
+		snapshot *cluster.Snapshot
+		ignored  map[string]int
+		err      error
+	}
+	done := make(chan read, 1)
+	go func() {
+		s, ignored, err := offline.Read(ctx, a.from, offline.Options{Namespace: namespace, Stdin: a.In})
+		done <- read{s, ignored, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	case r := <-done:
+		if r.err != nil {
+			return nil, nil, fmt.Errorf("--from %w", r.err)
+		}
+		return r.snapshot, r.ignored, nil
+	}
 }
 
 // counts writes how many there are of each kind: "2 ConfigMap, 1 Secret".

@@ -16,5 +16,6 @@ func (a *app) look(ctx context.Context, namespace string) (*cluster.Snapshot, er
 	if err != nil {
 		return nil, err
 	}
-	return cluster.Load(ctx, client, cluster.LoadOptions{Namespace: namespace})
+	s, err := cluster.Load(ctx, client, cluster.LoadOptions{Namespace: namespace})
+	return s, nothingSeen(err)
 }

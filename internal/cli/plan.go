@@ -78,6 +78,9 @@ func (o *planOptions) run(ctx context.Context) error {
 	if !ok {
 		return usageError("--for %q: must be apply, rollback, prepare or unprepare", o.verb)
 	}
+	if o.out != "" && o.views.writes(o.out) {
+		return usageError("--out and a --report both write to %s", o.out)
+	}
 	p, err := o.flags.planner(o.app, op, &o.pool)
 	if err != nil {
 		return err
@@ -112,6 +115,14 @@ func (o *planOptions) save(p *plan.Plan) error {
 	if err := writeFile(o.out, b.Bytes()); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
-	fmt.Fprintf(o.app.Err, "Saved to %s. To run it: %s %s --plan %s\n", o.out, o.app.name, o.verb, o.out)
+	if p.Pool != nil && p.Settings.HelperImage == "" {
+		fmt.Fprintf(o.app.Err, "Saved to %s. It can be looked at and not run: make it with --helper-image or the variable %s for that.\n", o.out, helperImageVariable)
+		return nil
+	}
+	more := ""
+	if p.Operation == plan.Prepare && o.flags.manifests != "" {
+		more = " --driver-manifests " + o.flags.manifests
+	}
+	fmt.Fprintf(o.app.Err, "Saved to %s. To run it: %s %s %s%s\n", o.out, o.app.name, o.verb, o.out, more)
 	return nil
 }

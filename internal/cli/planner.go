@@ -44,12 +44,28 @@ func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, erro
 		if in.Pool, err = p.find(s); err != nil {
 			return nil, s, err
 		}
+		if in.Settings.HelperImage == "" {
+			in.Settings.HelperImage, in.Settings.PullSecret = lastImage(s.Journal(in.Pool.Name))
+		}
 	}
 	if journal := s.Journal(""); journal != nil {
 		in.Shared = journal.Shared
 	}
 	made, err := plan.Build(in, s)
 	return made, s, err
+}
+
+// lastImage is the helper image that the pool's runs have used last.
+func lastImage(journal *cluster.Journal) (image, pullSecret string) {
+	if journal == nil {
+		return "", ""
+	}
+	for _, r := range slices.Backward(journal.Runs) {
+		if r.HelperImage != "" {
+			return r.HelperImage, r.PullSecret
+		}
+	}
+	return "", ""
 }
 
 // find resolves the pool. For a rollback the journal counts as well: its selector if

@@ -53,6 +53,9 @@ func (f *poolFlags) find(s *cluster.Snapshot) (cluster.NodePool, error) {
 		name = f.name
 	}
 	pool, err := cluster.SelectPool(s, name, f.selector)
+	if err != nil && f.selector == "" && planFileEnding(name) {
+		return cluster.NodePool{}, usageError("%w; nor is there a file %s with a plan", err, name)
+	}
 	if err != nil {
 		return cluster.NodePool{}, usageError("%w", err)
 	}

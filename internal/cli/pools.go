@@ -31,7 +31,7 @@ Exit code 7: nodes may not be read, so nothing could be said.`,
 }
 
 func runPools(ctx context.Context, a *app, format *format) error {
-	s, err := a.lookForStatus(ctx)
+	s, err := a.look(ctx, a.namespace)
 	if err != nil {
 		return err
 	}

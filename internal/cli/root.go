@@ -11,8 +11,11 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/engine"
 	"github.com/dramigrate/dramigrate/internal/report"
 )
@@ -110,8 +113,9 @@ touched: a DeviceClass serves the same name.
   dramigrate apply POOL                   move the pool
   dramigrate status                       where every node stands
   dramigrate rollback POOL                put the pool back as it was`,
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return a.validate() },
+		SilenceUsage:      true,
+		SilenceErrors:     true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -145,6 +149,22 @@ touched: a DeviceClass serves the same name.
 	}
 	a.name = root.DisplayName()
 	return root
+}
+
+// validate checks the flags of the root before a verb asks anything of a cluster.
+func (a *app) validate() error {
+	if bad := validation.IsDNS1123Label(a.namespace); len(bad) > 0 {
+		return usageError("--tool-namespace %q: %s", a.namespace, bad[0])
+	}
+	// As Kubernetes names extended resources (pkg/apis/core/v1/helper,
+	// IsExtendedResourceName): qualified, and not in its own domain.
+	if bad := validation.IsQualifiedName(a.resource); len(bad) > 0 || !cluster.IsExtended(corev1.ResourceName(a.resource)) {
+		return usageError("--resource %q: must be the name of an extended resource, as nvidia.com/gpu", a.resource)
+	}
+	if bad := validation.IsDNS1123Subdomain(a.driver); len(bad) > 0 {
+		return usageError("--driver %q: %s", a.driver, bad[0])
+	}
+	return nil
 }
 
 const (

@@ -83,9 +83,6 @@ func (o *runOptions) complete(cmd *cobra.Command, args []string) (*planner, *pla
 			return nil, nil, usageError("--allow-edited is for a saved plan: give its file")
 		}
 		p, err := o.flags.planner(o.app, o.op, &o.pool)
-		if err == nil && !o.shared() && o.flags.helperImage == "" && o.run.dryRun == "none" {
-			err = usageError("give the image of the helper pods by --helper-image or the variable %s", helperImageVariable)
-		}
 		return p, nil, err
 	}
 	return o.fromFile(cmd)
@@ -99,6 +96,9 @@ func (o *runOptions) execute(ctx context.Context, p *planner, saved *plan.Plan) 
 	}
 	if err != nil {
 		return err
+	}
+	if o.run.dryRun == "none" && !o.shared() && now.Pending() && now.Settings.HelperImage == "" {
+		return usageError("give the image of the helper pods by --helper-image or the variable %s; no earlier run of the pool has named one", helperImageVariable)
 	}
 	if err := o.views.print(now); err != nil {
 		return err

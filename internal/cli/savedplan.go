@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,13 +32,17 @@ func (o *runOptions) takeFile(args []string) []string {
 	return args
 }
 
+// planFileEnding says that a name is that of a file rather than of a pool.
+func planFileEnding(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+}
+
 func isPlanFile(name string) bool {
-	switch filepath.Ext(name) {
-	case ".yaml", ".yml", ".json":
-		info, err := os.Stat(name)
-		return err == nil && info.Mode().IsRegular()
+	if !planFileEnding(name) {
+		return false
 	}
-	return false
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // planSettings are the flags whose values a saved plan holds already.
@@ -68,8 +73,11 @@ func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) 
 		return nil, nil, usageError("--plan %s: was made without --helper-image and cannot be run", o.run.file)
 	}
 	manifests, err := o.flags.readManifests()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, nil, err
+	case manifests == nil && saved.Operation == plan.Prepare && saved.Driver.Source != "" && saved.Driver.Source != plan.SourceInstalled:
+		return nil, nil, usageError("--plan %s: was made of the driver's manifests: give the same folder by --driver-manifests; the plan knows them by their digest", o.run.file)
 	}
 	p := &planner{
 		app: o.app, op: saved.Operation, settings: saved.Settings, manifests: manifests,

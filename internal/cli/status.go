@@ -75,7 +75,7 @@ because nodes (with --history: journals) may not be read.`,
 }
 
 func (o *statusOptions) once(ctx context.Context) error {
-	s, err := o.app.lookForStatus(ctx)
+	s, err := o.app.look(ctx, o.app.namespace)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (o *statusOptions) print(out *status.Status) error {
 // runs lists what the journals keep.
 func (o *statusOptions) runs(ctx context.Context) error {
 	a := o.app
-	s, err := a.lookForStatus(ctx)
+	s, err := a.look(ctx, a.namespace)
 	if err != nil {
 		return err
 	}
@@ -166,13 +166,8 @@ func (a *app) statusOptions() status.Options {
 	return status.Options{Resource: a.resource, Driver: a.driver, Now: a.Clock().Now()}
 }
 
-// lookForStatus is look, for what can be said with whatever rights there are: without
-// nodes that is nothing.
-func (a *app) lookForStatus(ctx context.Context) (*cluster.Snapshot, error) {
-	s, err := a.look(ctx, a.namespace)
-	return s, nothingSeen(err)
-}
-
+// nothingSeen tells a cluster whose nodes may not be read from one that does not answer:
+// without nodes there is nothing to say, whatever rights there are beside.
 func nothingSeen(err error) error {
 	if apierrors.IsForbidden(err) {
 		return &codeError{ExitUnknown, fmt.Errorf("nothing can be said: %w", err)}

@@ -47,6 +47,11 @@ func TestUsage(t *testing.T) {
 		{"apply --plan plan.yaml --soak 1s --yes", "--soak is in the plan"},
 		{"rollback gpu-a --soak 1s", "unknown flag: --soak"},
 		{"node-probe", "--node is required"},
+		{"pools --tool-namespace A/B", `--tool-namespace "A/B"`},
+		{"plan gpu-a --resource gpu", `--resource "gpu"`},
+		{"plan gpu-a --driver GPU_NVIDIA", `--driver "GPU_NVIDIA"`},
+		{"plan gpu-a --out same --report html=./same", "both write to same"},
+		{"apply gone.yaml --yes", "nor is there a file gone.yaml"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			o := invoke(t, preparedCluster(), nil, done, strings.Fields(c.args)...)

@@ -99,6 +99,11 @@ func (v *views) complete() error {
 	return nil
 }
 
+// writes says whether a report goes to the file.
+func (v *views) writes(path string) bool {
+	return slices.ContainsFunc(v.reports, func(r viewFile) bool { return r.path == filepath.Clean(path) })
+}
+
 func (v *views) onStdout() bool {
 	return slices.ContainsFunc(v.reports, func(r viewFile) bool { return r.path == standardStream })
 }

@@ -98,7 +98,7 @@ func (n *nodeRun) createClass(ctx context.Context, lock *Lock) error {
 	n.begun.Store(true)
 	made, err := n.client.ResourceV1().DeviceClasses().Create(ctx, class, metav1.CreateOptions{FieldManager: FieldManager})
 	if apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("deviceclass/%s exists and does not carry %s; a live class is not edited: name another one in the driver's manifests", class.Name, n.plan.Resource)
+		return fmt.Errorf("deviceclass/%s exists and does not carry %s; a live class is not edited: delete it if nothing uses it, or plan with another `class.name` in the file of --config", class.Name, n.plan.Resource)
 	}
 	if err != nil {
 		return fmt.Errorf("deviceclass/%s: create: %w", class.Name, err)

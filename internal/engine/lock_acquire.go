@@ -70,7 +70,10 @@ func Acquire(ctx context.Context, o LockOptions) (*Lock, error) {
 			if err == nil {
 				return a.start(ctx, taken, sent, lease), nil
 			}
-			if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
+			// A Lease that was deleted in between is made; a namespace that is not there
+			// takes none.
+			gone := apierrors.IsNotFound(err) && lease != nil
+			if !gone && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
 				return nil, fmt.Errorf("lease %s/%s: take: %w", o.Namespace, o.Name, err)
 			}
 		case wait < 0:

@@ -36,8 +36,9 @@ type session struct {
 // run takes the lock, makes sure that the plan is still true, records the run, and
 // executes do under the lock.
 func (s *session) run(ctx context.Context, pool string, do func(context.Context) error) error {
-	if s.plan.Operation == plan.Prepare {
-		// The Lease needs a place to be. This is the one write before the lock.
+	if s.plan.Operation == plan.Prepare || s.plan.Operation == plan.Rollback {
+		// The Lease needs a place to be. This is the one write before the lock. A rollback
+		// works from the nodes' own records, whatever became of the namespace.
 		if err := s.ensureNamespace(ctx); err != nil {
 			return err
 		}
@@ -46,7 +47,11 @@ func (s *session) run(ctx context.Context, pool string, do func(context.Context)
 	if err != nil {
 		return err
 	}
-	lock, err := s.acquire(ctx, pool, MaxEpoch(journal), s.deps.LockWait)
+	marked, err := s.nodeEpoch(ctx)
+	if err != nil {
+		return err
+	}
+	lock, err := s.acquire(ctx, pool, max(marked, MaxEpoch(journal)), s.deps.LockWait)
 	if err != nil {
 		return err
 	}
@@ -55,6 +60,9 @@ func (s *session) run(ctx context.Context, pool string, do func(context.Context)
 	defer s.release(ctx, lock)
 
 	ctx = lock.Context()
+	if err := s.alone(ctx, pool); err != nil {
+		return err
+	}
 	if err := s.stillTrue(ctx, pool); err != nil {
 		return err
 	}
@@ -137,6 +145,7 @@ func (s *session) recordStart(ctx context.Context, pool string) error {
 		StartRun(j, cluster.RunRecord{
 			ID: s.id, Operation: string(s.plan.Operation), Who: s.deps.Holder, ToolVersion: s.deps.ToolVersion,
 			Epoch: s.lock.Epoch(), PlanDigest: s.plan.Digest, Started: metav1.NewTime(s.started),
+			HelperImage: s.plan.Settings.HelperImage, PullSecret: s.plan.Settings.PullSecret,
 		})
 		return nil
 	})

@@ -41,7 +41,7 @@ func (j *job) next(kind Kind, err error) string {
 		if j.purpose == ForCanary {
 			return "name another image for the canary, or its pull secret, and run the same command again"
 		}
-		return "name another image with --helper-image, or its pull secret, and run the same command again"
+		return "name another image with --helper-image, or its pull secret; a saved plan is made anew for that"
 	case NotPrepared, DevicesDiffer:
 		return driverPods + " (the driver's pod, and its log)"
 	case Unverifiable:

@@ -243,7 +243,13 @@ func (c *collector) take(raw []byte, assumed head, at place) (part string, err e
 	if err := checkName(id, r); err != nil {
 		return "", at.fail("%s %q: %w", h.Kind, h.Metadata.Name, err)
 	}
-	c.now.objects[h.Kind]++
+	limit := maxOfKind
+	if r.part == cluster.PartNodes {
+		limit = maxNodes
+	}
+	if c.now.objects[h.Kind]++; c.now.objects[h.Kind] > limit {
+		return "", at.fail("more than %d objects of kind %s: no cluster has so many; look at where the file comes from", limit, h.Kind)
+	}
 	if gv != r.version {
 		c.ignore(h.Kind)
 		c.outdated(r, h.Kind, gv)

@@ -26,6 +26,11 @@ const Stdin = "-"
 const (
 	maxObject   = 8 << 20
 	maxDocument = 8 << 20
+	// maxOfKind is how many objects of one kind there may be: more than ten times what
+	// Kubernetes is tested with (150,000 pods, 5,000 nodes: kubernetes/community,
+	// sig-scalability/configs-and-limits/thresholds.md). They are held in memory.
+	maxOfKind = 2_000_000
+	maxNodes  = 100_000
 )
 
 // Options are what a Read needs beside the sources.

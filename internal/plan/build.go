@@ -109,6 +109,9 @@ func (b *builder) findings() []checks.Finding {
 		Operation: string(b.in.Operation), Drain: b.in.Settings.Drain,
 		DeleteEmptyDir: b.in.Settings.DeleteEmptyDir, EvictUnmanaged: b.in.Settings.EvictUnmanaged,
 	}
+	if b.p.Class != nil && b.p.Class.Action == Create {
+		in.NewClass = b.p.Class.Name
+	}
 	if b.p.Pool != nil {
 		in.Pool = cluster.NodePool{Name: b.p.Pool.Name, Selector: b.p.Pool.Selector}
 		for _, n := range b.p.Pool.Nodes {

@@ -41,6 +41,10 @@ func (b *builder) evictions() []Eviction {
 // reason says why a pod has to leave its node, or "".
 func (b *builder) reason(v cluster.NodeView, p *cluster.Pod) string {
 	if b.in.Operation == Migrate {
+		// Nothing is drained again on a node that a run has opened: it has only to settle.
+		if mark, err := cluster.ParseNodeState(v.Node); err == nil && mark != nil && mark.Operation == string(Migrate) && mark.OpenedAt != nil {
+			return ""
+		}
 		var held []string
 		for _, r := range b.p.Resources {
 			if cluster.PluginBacked(p, []string{r}, v.Claims) {

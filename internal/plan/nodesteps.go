@@ -25,7 +25,7 @@ func migrateSteps(p *Plan) []Step {
 				"no other run has marked the node",
 				"a helper pod has run on the node, so that its image is there",
 			},
-			Changes: nodeChanges(closedPatch(p.Pool, Migrate, p.Gate)),
+			Changes: append([]Change{helperPod(p, "image pull")}, nodeChanges(closedPatch(p.Pool, Migrate, p.Gate))...),
 			Undo:    undo + ": uncordons only a node that this step cordoned, and puts labels and annotations back",
 		},
 		{
@@ -142,7 +142,7 @@ func rollbackSteps(p *Plan) []Step {
 				"no run of another pool has marked the node",
 				"a helper pod has run on the node, so that its image is there",
 			},
-			Changes: nodeChanges(closedPatch(p.Pool, Rollback, p.Gate)),
+			Changes: append([]Change{helperPod(p, "image pull")}, nodeChanges(closedPatch(p.Pool, Rollback, p.Gate))...),
 			Undo:    again,
 		},
 		{

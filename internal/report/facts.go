@@ -47,7 +47,25 @@ func facts(p *plan.Plan) []fact {
 		fact{name: "settings", value: settings(p)},
 		fact{name: "cluster", value: fmt.Sprintf("%s, Kubernetes %s", p.Cluster.UID, p.Cluster.ServerVersion), minor: true},
 		fact{name: "tool", value: "dramigrate " + p.ToolVersion, minor: true},
-		fact{name: "digest", value: p.Digest, minor: true})
+		fact{name: "digest", value: p.Digest, minor: true},
+		fact{name: "run", value: howToRun(p), minor: true})
+}
+
+// howToRun names the commands for a plan that was saved, there and back.
+func howToRun(p *plan.Plan) string {
+	const same = ", if the cluster still asks for the same"
+	switch {
+	case p.Operation == plan.Migrate:
+		return "`dramigrate apply FILE`" + same + "; back by `dramigrate rollback " + p.Pool.Name + "`"
+	case p.Operation == plan.Rollback:
+		return "`dramigrate rollback FILE`" + same + "; there again by `dramigrate apply " + p.Pool.Name + "`"
+	case p.Operation == plan.Unprepare:
+		return "`dramigrate unprepare FILE`" + same
+	case p.Driver.Source != "" && p.Driver.Source != plan.SourceInstalled:
+		return "`dramigrate prepare FILE --driver-manifests DIR` with the same manifests" + same + "; back by `dramigrate unprepare`"
+	default:
+		return "`dramigrate prepare FILE`" + same + "; back by `dramigrate unprepare`"
+	}
 }
 
 // facts say what the plan found and is made with.

@@ -94,6 +94,11 @@ func (g *gatherer) unmarked(n *Node) *Stray {
 	if n.state != nil || n.Problem != "" || n.Mechanism == gate.Plugin {
 		return nil
 	}
+	if _, known := gate.OwnKey().StateOf(n.GateLabels); !known {
+		return &Stray{Kind: Unmarked,
+			What: fmt.Sprintf("label %s=%s is none of the gate's states: not set by a run", gate.AllocationLabel, n.GateLabels[gate.AllocationLabel]),
+			Do:   fmt.Sprintf("find out who sets it, then kubectl label node %s %s-", n.Name, gate.AllocationLabel)}
+	}
 	return &Stray{Kind: Unmarked,
 		What: fmt.Sprintf("label %s=%s without annotation %s: not set by a run", gate.AllocationLabel, n.GateLabels[gate.AllocationLabel], gate.StateAnnotation),
 		Do:   "look whether the node group's template sets the label; " + command("rollback", n.Pool) + " puts the node back"}

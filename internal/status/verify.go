@@ -160,7 +160,19 @@ func (v *verifier) node(n cluster.NodeView) []Look {
 		v.look("the driver's slices are complete", plural(len(devices), "device"), v.published(devices, incomplete), cluster.PartSlices),
 		v.uuids(n, devices),
 		v.look("the node is open to pods", "", v.open(n)),
+		v.settled(n),
 	}
+}
+
+// settled is unknown while the kubelet may still remember the plugin: pods of the node
+// can start now, and fail when the kubelet's grace is over.
+func (v *verifier) settled(n cluster.NodeView) Look {
+	l := v.look("the kubelet's memory of the plugin is cleared for good", "", "")
+	if mark, err := cluster.ParseNodeState(n.Node); err == nil && mark != nil && mark.Operation == "migrate" && mark.SettledAt == nil {
+		l.Result = Unknown
+		l.Detail = fmt.Sprintf("run %s has not settled the node: `dramigrate apply %s` goes on with it", mark.Run, mark.Pool)
+	}
+	return l
 }
 
 func (v *verifier) label(n cluster.NodeView) Look {

@@ -206,7 +206,7 @@ func doubleAdvertised() site {
 			},
 			{
 				op: plan.Unprepare, refused: true,
-				findings:  []string{"blocker DRM010 node/" + n("12"), "blocker DRM024 nodes", "blocker DRM024 node/" + n("11"), "blocker DRM024 node/" + n("12"), "blocker DRM024 node/" + n("13")},
+				findings:  []string{"blocker DRM010 node/" + n("12"), "blocker DRM024 nodes", "blocker DRM024 node/" + n("13")},
 				restarted: []string{driver + "-4kzpx", driver + "-9wmtd"},
 			},
 		},
@@ -266,7 +266,7 @@ func migrated() site {
 			{op: plan.Rollback, pool: "gpu-b", skipped: []string{b + " is on the device plugin"}},
 			{
 				op: plan.Unprepare, refused: true,
-				findings:  []string{"blocker DRM024 nodes", "blocker DRM024 node/" + a1, "blocker DRM024 node/" + a2, "blocker DRM024 node/" + a2},
+				findings:  []string{"blocker DRM024 nodes"},
 				restarted: []string{driver + "-4kzpx", driver + "-9wmtd"},
 			},
 		},
