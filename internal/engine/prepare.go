@@ -59,6 +59,12 @@ func (s *session) ensureNamespace(ctx context.Context) error {
 	return nil
 }
 
+// namespaceGone says that the tool's namespace is surely not there.
+func (s *session) namespaceGone(ctx context.Context) bool {
+	_, err := s.bare.CoreV1().Namespaces().Get(ctx, s.deps.Namespace, metav1.GetOptions{})
+	return apierrors.IsNotFound(err)
+}
+
 func (s *session) excludePlugin(ctx context.Context, step plan.Step) error {
 	return s.editDaemonSet(ctx, step, gate.Exclude)
 }

@@ -36,7 +36,7 @@ type session struct {
 // run takes the lock, makes sure that the plan is still true, records the run, and
 // executes do under the lock.
 func (s *session) run(ctx context.Context, pool string, do func(context.Context) error) error {
-	if s.plan.Operation == plan.Prepare || s.plan.Operation == plan.Rollback {
+	if s.plan.Operation == plan.Prepare || s.plan.Operation == plan.Rollback && s.namespaceGone(ctx) {
 		// The Lease needs a place to be. This is the one write before the lock. A rollback
 		// works from the nodes' own records, whatever became of the namespace.
 		if err := s.ensureNamespace(ctx); err != nil {
