@@ -113,3 +113,23 @@ func (f *fixture) closed(node string) {
 		}
 	}
 }
+
+// TestNamespaceGone rolls a pool back after somebody has deleted the tool's namespace
+// with the journal and the locks in it: the nodes tell what they were like, and which
+// epoch they are of.
+func TestNamespaceGone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, BenchOptions{Kubelet: cluster.KubeletQuick, Nodes: []cluster.NodeSpec{GPUNode("gpu-a-1", "gpu-a", 1)}})
+	before := f.look("gpu-a-1")
+	f.prepare()
+	f.run(0, apply("gpu-a")...)
+	f.ok(f.Client().CoreV1().Namespaces().Delete(f.ctx, ToolNamespace, metav1.DeleteOptions{}))
+	f.ok(Eventually(f.ctx, patience, func() string {
+		if _, err := f.Client().CoreV1().Namespaces().Get(f.ctx, ToolNamespace, metav1.GetOptions{}); err == nil {
+			return "namespace " + ToolNamespace + " is still there"
+		}
+		return ""
+	}))
+	f.run(0, rollback("gpu-a")...)
+	f.asBefore("gpu-a-1", before)
+}
