@@ -194,6 +194,7 @@ func TestLiveNodeGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newServer(t, fleet()...)
 		l := live(t, client, "gpu-7")
+		synctest.Wait() // the fake server tells a watch nothing of what was before it
 		hit, err := woken(l, "gpu-7", func() error { return client.CoreV1().Nodes().Delete(t.Context(), "gpu-7", metav1.DeleteOptions{}) })
 		if err != nil || !hit {
 			t.Fatalf("woken %v, %v", hit, err)
