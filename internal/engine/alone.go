@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/pager"
 
@@ -18,31 +19,53 @@ import (
 // begins while the shared objects are prepared or unprepared. Each side holds its own
 // lock before it looks for the other's, so that at least one of two sees the other.
 func (s *session) alone(ctx context.Context, pool string) error {
-	if pool != "" {
-		info, err := Inspect(ctx, s.bare, s.deps.Namespace, cluster.RecordName(""))
+	others, err := s.excluding(ctx, pool)
+	if err != nil {
+		return err
+	}
+	for _, name := range others {
+		// Whether a holder is dead is for the lock to tell, and never for a clock alone.
+		// Taking the Lease proves it, and a holder that was paused writes no more.
+		lock, err := s.acquireLease(ctx, name, 0, 0)
 		if err != nil {
 			return err
 		}
-		switch op := plan.Operation(info.Info["operation"]); {
-		case op != plan.Prepare && op != plan.Unprepare, !info.Held(), info.Expired(s.deps.Clock.Now()):
-			return nil
-		}
-		return &LockedError{info}
-	}
-	if s.plan.Operation != plan.Unprepare {
-		return nil
-	}
-	list, err := s.bare.CoordinationV1().Leases(s.deps.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("whether a pool's run is under way: %w", err)
-	}
-	for i := range list.Items {
-		info := cluster.LockOf(&list.Items[i])
-		if info.Name != cluster.RecordName("") && info.Held() && !info.Expired(s.deps.Clock.Now()) {
-			return &LockedError{info}
+		if err := lock.Release(ctx); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// excluding are the held Leases that this run must not run beside.
+func (s *session) excluding(ctx context.Context, pool string) ([]string, error) {
+	shared := cluster.RecordName("")
+	if pool != "" {
+		info, err := Inspect(ctx, s.bare, s.deps.Namespace, shared)
+		if err != nil || !info.Held() {
+			return nil, err
+		}
+		if op := plan.Operation(info.Info["operation"]); op != plan.Prepare && op != plan.Unprepare {
+			return nil, nil // a pool's run that makes the DeviceClass
+		}
+		return []string{shared}, nil
+	}
+	if s.plan.Operation != plan.Unprepare {
+		return nil, nil
+	}
+	// Others may keep Leases in the namespace as well.
+	own := labels.Set{ManagedByLabel: FieldManager}.String()
+	list, err := s.bare.CoordinationV1().Leases(s.deps.Namespace).List(ctx, metav1.ListOptions{LabelSelector: own})
+	if err != nil {
+		return nil, fmt.Errorf("whether a pool's run is under way: %w", err)
+	}
+	var out []string
+	for i := range list.Items {
+		if info := cluster.LockOf(&list.Items[i]); info.Name != shared && info.Held() {
+			out = append(out, info.Name)
+		}
+	}
+	return out, nil
 }
 
 // nodeEpoch is the highest epoch that the pool's nodes record. It outlives the Lease

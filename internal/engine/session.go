@@ -42,6 +42,10 @@ func (s *session) run(ctx context.Context, pool string, do func(context.Context)
 		if err := s.ensureNamespace(ctx); err != nil {
 			return err
 		}
+		if s.plan.Operation == plan.Rollback {
+			s.emit(event.Warned{Stamp: s.stamp(), Message: fmt.Sprintf(
+				"namespace/%s was gone, with the journals in it, and is made again: the rollback goes by what the nodes record", s.deps.Namespace)})
+		}
 	}
 	journal, _, err := s.journals.Load(ctx, pool)
 	if err != nil {
@@ -75,8 +79,17 @@ func (s *session) run(ctx context.Context, pool string, do func(context.Context)
 
 // acquire takes the Lease of a pool, or of the shared objects (pool "").
 func (s *session) acquire(ctx context.Context, pool string, minEpoch int64, wait time.Duration) (*Lock, error) {
-	lock, err := Acquire(ctx, LockOptions{
-		Client: s.bare, Namespace: s.deps.Namespace, Name: cluster.RecordName(pool),
+	lock, err := s.acquireLease(ctx, cluster.RecordName(pool), minEpoch, wait)
+	if apierrors.IsNotFound(err) {
+		return nil, &RefusedError{Reason: fmt.Sprintf("namespace/%s does not exist: the cluster is not prepared", s.deps.Namespace),
+			Hint: "run `dramigrate prepare` first"}
+	}
+	return lock, err
+}
+
+func (s *session) acquireLease(ctx context.Context, name string, minEpoch int64, wait time.Duration) (*Lock, error) {
+	return Acquire(ctx, LockOptions{
+		Client: s.bare, Namespace: s.deps.Namespace, Name: name,
 		Holder: s.deps.Holder, TTL: s.deps.LockTTL, Wait: wait, MinEpoch: minEpoch,
 		Info: map[string]string{
 			"operation": string(s.plan.Operation), "run": s.id, "plan-digest": s.plan.Digest,
@@ -84,11 +97,6 @@ func (s *session) acquire(ctx context.Context, pool string, minEpoch int64, wait
 		},
 		Clock: s.deps.Clock, Sink: s.deps.Sink,
 	})
-	if apierrors.IsNotFound(err) {
-		return nil, &RefusedError{Reason: fmt.Sprintf("namespace/%s does not exist: the cluster is not prepared", s.deps.Namespace),
-			Hint: "run `dramigrate prepare` first"}
-	}
-	return lock, err
 }
 
 func (s *session) release(ctx context.Context, lock *Lock) {
