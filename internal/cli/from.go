@@ -44,25 +44,18 @@ func (a *app) lookAtFiles(ctx context.Context, namespace string) (*cluster.Snaps
 // readFiles reads, or gives up when the context ends: a pipe that nobody writes to
 // would hold the process for ever.
 func (a *app) readFiles(ctx context.Context, namespace string) (*cluster.Snapshot, map[string]int, error) {
-	type read struct {
-		snapshot *cluster.Snapshot
-		ignored  map[string]int
-		err      error
-	}
-	done := make(chan read, 1)
-	go func() {
-		s, ignored, err := offline.Read(ctx, a.from, offline.Options{Namespace: namespace, Stdin: a.In})
-		done <- read{s, ignored, err}
-	}()
-	select {
-	case <-ctx.Done():
+	var ignored map[string]int
+	s, err := interruptible(ctx, func() (s *cluster.Snapshot, err error) {
+		s, ignored, err = offline.Read(ctx, a.from, offline.Options{Namespace: namespace, Stdin: a.In})
+		return s, err
+	})
+	switch {
+	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
-	case r := <-done:
-		if r.err != nil {
-			return nil, nil, fmt.Errorf("--from %w", r.err)
-		}
-		return r.snapshot, r.ignored, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("--from %w", err)
 	}
+	return s, ignored, nil
 }
 
 // counts writes how many there are of each kind: "2 ConfigMap, 1 Secret".

@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
@@ -18,4 +21,13 @@ func (a *app) look(ctx context.Context, namespace string) (*cluster.Snapshot, er
 	}
 	s, err := cluster.Load(ctx, client, cluster.LoadOptions{Namespace: namespace})
 	return s, nothingSeen(err)
+}
+
+// nothingSeen tells a cluster whose nodes may not be read from one that does not answer:
+// without nodes there is nothing to say, whatever rights there are beside.
+func nothingSeen(err error) error {
+	if apierrors.IsForbidden(err) {
+		return &codeError{ExitUnknown, fmt.Errorf("nothing can be said: %w", err)}
+	}
+	return err
 }

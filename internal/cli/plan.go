@@ -1,14 +1,15 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dramigrate/dramigrate/internal/plan"
 	"github.com/dramigrate/dramigrate/internal/report"
+	"github.com/dramigrate/dramigrate/internal/wholefile"
 )
 
 type planOptions struct {
@@ -108,11 +109,7 @@ func (o *planOptions) save(p *plan.Plan) error {
 	if o.out == "" {
 		return nil
 	}
-	var b bytes.Buffer
-	if err := report.YAML(&b, p); err != nil {
-		return err
-	}
-	if err := writeFile(o.out, b.Bytes()); err != nil {
+	if err := wholefile.Write(o.out, func(w io.Writer) error { return report.YAML(w, p) }); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	if p.Pool != nil && p.Settings.HelperImage == "" {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -35,14 +36,14 @@ what it says. --allow-edited shows it all the same, with a warning.`,
 		Example: `  dramigrate plan show plan.yaml
   dramigrate plan show plan.yaml -o html > plan.html
   dramigrate plan pool-a -o yaml | dramigrate plan show - --report markdown=plan.md`,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError("name one FILE with a saved plan, or - for stdin")
 			}
 			if err := o.views.complete(); err != nil {
 				return err
 			}
-			return o.run(args[0])
+			return o.run(cmd.Context(), args[0])
 		},
 	}
 	o.views.addFlags(cmd)
@@ -50,8 +51,8 @@ what it says. --allow-edited shows it all the same, with a warning.`,
 	return cmd
 }
 
-func (o *planShowOptions) run(file string) error {
-	data, err := o.read(file)
+func (o *planShowOptions) run(ctx context.Context, file string) error {
+	data, err := interruptible(ctx, func() ([]byte, error) { return o.read(file) })
 	if err != nil {
 		return err
 	}

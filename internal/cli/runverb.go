@@ -137,28 +137,17 @@ func (o *runOptions) confirm(ctx context.Context, p *plan.Plan) error {
 // ask reads one line and compares it. An end of the input is a no.
 func (a *app) ask(ctx context.Context, question, want string) error {
 	fmt.Fprint(a.Err, question)
-	type answer struct {
-		text string
-		err  error
-	}
-	read := make(chan answer, 1)
-	go func() {
-		text, err := bufio.NewReader(a.In).ReadString('\n')
-		read <- answer{text, err}
-	}()
-	select {
-	case <-ctx.Done():
+	text, err := interruptible(ctx, func() (string, error) { return bufio.NewReader(a.In).ReadString('\n') })
+	switch {
+	case ctx.Err() != nil:
 		fmt.Fprintln(a.Err)
 		return context.Cause(ctx)
-	case got := <-read:
-		if got.err != nil && !errors.Is(got.err, io.EOF) {
-			return fmt.Errorf("read the answer: %w", got.err)
-		}
-		if strings.TrimSpace(got.text) != want {
-			return withCode(ExitInterrupted, "not confirmed; nothing was changed")
-		}
-		return nil
+	case err != nil && !errors.Is(err, io.EOF):
+		return fmt.Errorf("read the answer: %w", err)
+	case strings.TrimSpace(text) != want:
+		return withCode(ExitInterrupted, "not confirmed; nothing was changed")
 	}
+	return nil
 }
 
 // start hands the plan to the engine and shows its events.

@@ -14,6 +14,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/offline"
 	"github.com/dramigrate/dramigrate/internal/report"
+	"github.com/dramigrate/dramigrate/internal/wholefile"
 )
 
 type snapshotOptions struct {
@@ -67,7 +68,7 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	case folder:
 		objects, err = offline.WriteFolder(o.out, s, about)
 	default:
-		err = offline.WriteFile(o.out, func(w io.Writer) (err error) {
+		err = wholefile.Write(o.out, func(w io.Writer) (err error) {
 			objects, err = offline.Write(w, s, about)
 			return err
 		})

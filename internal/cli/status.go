@@ -2,12 +2,10 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/report"
@@ -164,13 +162,4 @@ func journals(s *cluster.Snapshot) string {
 
 func (a *app) statusOptions() status.Options {
 	return status.Options{Resource: a.resource, Driver: a.driver, Now: a.Clock().Now()}
-}
-
-// nothingSeen tells a cluster whose nodes may not be read from one that does not answer:
-// without nodes there is nothing to say, whatever rights there are beside.
-func nothingSeen(err error) error {
-	if apierrors.IsForbidden(err) {
-		return &codeError{ExitUnknown, fmt.Errorf("nothing can be said: %w", err)}
-	}
-	return err
 }

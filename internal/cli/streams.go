@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"io"
 	"os"
 
@@ -33,6 +34,27 @@ func OSStreams() Streams {
 			}
 			return w
 		},
+	}
+}
+
+// interruptible calls read, and leaves it alone when the context ends: nothing else ends
+// a read of a terminal or of a pipe that nobody writes to.
+func interruptible[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := read()
+		done <- result{value, err}
+	}()
+	select {
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	case r := <-done:
+		return r.value, r.err
 	}
 }
 

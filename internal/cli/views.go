@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/plan"
 	"github.com/dramigrate/dramigrate/internal/report"
+	"github.com/dramigrate/dramigrate/internal/wholefile"
 )
 
 // views are how a verb shows its plan: --output on stdout, and a file for each
@@ -118,7 +120,7 @@ func (v *views) print(p *plan.Plan) error {
 		if err := r.view.Write(colorprofile.NewWriter(&b, nil), p); err != nil {
 			return fmt.Errorf("--report %s=%s: %w", r.view.Name, r.path, err)
 		}
-		if err := writeFile(r.path, b.Bytes()); err != nil {
+		if err := wholefile.Write(r.path, func(w io.Writer) error { _, err := b.WriteTo(w); return err }); err != nil {
 			return fmt.Errorf("--report %s=%s: %w", r.view.Name, r.path, err)
 		}
 		fmt.Fprintf(v.app.Err, "Wrote %s.\n", report.Clean(r.path))

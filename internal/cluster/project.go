@@ -54,6 +54,20 @@ func ProjectPod(p *corev1.Pod) Pod {
 	return out
 }
 
+// CachedPod is a projected pod in a watch's cache, with what the cache needs to find it.
+type CachedPod struct {
+	metav1.ObjectMeta
+	Pod Pod
+}
+
+// CachePod projects a pod for a cache.
+func CachePod(p *corev1.Pod) *CachedPod {
+	return &CachedPod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion},
+		Pod:        ProjectPod(p),
+	}
+}
+
 // requests lists what a container asks for above zero. The API server copies limits
 // to requests; a manifest that never went through it may have limits alone.
 func requests(c *corev1.Container, initial bool) []Request {

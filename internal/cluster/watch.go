@@ -38,12 +38,6 @@ type watchedPart struct {
 	take   func(*Snapshot, any) error
 }
 
-// podEntry is a pod in the cache: the projection, and what a cache needs to find it.
-type podEntry struct {
-	metav1.ObjectMeta
-	pod Pod
-}
-
 // NewWatcher makes a Watcher; it sends no request. Of the options it uses the
 // namespace.
 func NewWatcher(client kubernetes.Interface, o LoadOptions) (*Watcher, error) {
@@ -59,10 +53,8 @@ func NewWatcher(client kubernetes.Interface, o LoadOptions) (*Watcher, error) {
 		},
 		func() error {
 			return watchList(w, PartPods, &corev1.Pod{}, core.Pods("").List, core.Pods("").Watch, "",
-				func(p *corev1.Pod) any {
-					return &podEntry{metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion}, ProjectPod(p)}
-				},
-				func(s *Snapshot, o any) error { s.Pods = append(s.Pods, o.(*podEntry).pod); return nil })
+				func(p *corev1.Pod) any { return CachePod(p) },
+				func(s *Snapshot, o any) error { s.Pods = append(s.Pods, o.(*CachedPod).Pod); return nil })
 		},
 		func() error {
 			sets := client.AppsV1().DaemonSets("")

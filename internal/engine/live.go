@@ -178,7 +178,7 @@ func (l *Live) View(node string) (cluster.NodeView, error) {
 		snap.Nodes = append(snap.Nodes, *o.(*corev1.Node))
 	}
 	for _, o := range n.pods.Informer.GetStore().List() {
-		snap.Pods = append(snap.Pods, o.(*podEntry).pod)
+		snap.Pods = append(snap.Pods, o.(*cluster.CachedPod).Pod)
 	}
 	for _, o := range n.slices.Informer.GetStore().List() {
 		snap.Slices = append(snap.Slices, *o.(*resourcev1.ResourceSlice))

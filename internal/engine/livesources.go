@@ -19,12 +19,6 @@ import (
 	"github.com/dramigrate/dramigrate/internal/follow"
 )
 
-// podEntry is a pod in the cache: the projection, and what a cache needs to find it.
-type podEntry struct {
-	metav1.ObjectMeta
-	pod cluster.Pod
-}
-
 const pageSize = 500
 
 func (l *Live) nodeSources(name string) (*liveNode, error) {
@@ -55,13 +49,8 @@ func (l *Live) nodeSources(name string) (*liveNode, error) {
 		Watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 			return l.client.CoreV1().Pods("").Watch(ctx, o)
 		},
-		Transform: transform(func(o *corev1.Pod) any {
-			return &podEntry{
-				ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID, ResourceVersion: o.ResourceVersion},
-				pod:        cluster.ProjectPod(o),
-			}
-		}),
-		Indexers: cache.Indexers{byUser: func(o any) ([]string, error) { return []string{userKey(string(o.(*podEntry).UID))}, nil }},
+		Transform: transform(func(o *corev1.Pod) any { return cluster.CachePod(o) }),
+		Indexers:  cache.Indexers{byUser: func(o any) ([]string, error) { return []string{userKey(string(o.(*cluster.CachedPod).UID))}, nil }},
 	})
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/wholefile"
 )
 
 // About is what a written Snapshot says about itself.
@@ -100,6 +101,11 @@ func WriteFolder(folder string, s *cluster.Snapshot, a About) (map[string]int, e
 		return nil, err
 	}
 	h, all := describe(s, a)
+	// The header goes first and comes last: without it the folder is no snapshot, and
+	// what is half replaced cannot be taken for the former one.
+	if err := os.Remove(filepath.Join(folder, headerFile)); err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
 	for _, sec := range all {
 		name := filepath.Join(folder, sec.part+".yaml")
 		if sec.count == 0 {
@@ -108,7 +114,7 @@ func WriteFolder(folder string, s *cluster.Snapshot, a About) (map[string]int, e
 			}
 			continue
 		}
-		err := WriteFile(name, func(w io.Writer) error {
+		err := wholefile.Write(name, func(w io.Writer) error {
 			if err := sec.write(w, ""); err != nil {
 				return err
 			}
@@ -119,8 +125,7 @@ func WriteFolder(folder string, s *cluster.Snapshot, a About) (map[string]int, e
 			return nil, err
 		}
 	}
-	// The header comes last: without it the folder is no snapshot yet.
-	return h.Objects, WriteFile(filepath.Join(folder, headerFile), func(w io.Writer) error {
+	return h.Objects, wholefile.Write(filepath.Join(folder, headerFile), func(w io.Writer) error {
 		if err := document(w, h); err != nil {
 			return err
 		}
