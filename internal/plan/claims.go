@@ -15,7 +15,7 @@ type Claims struct {
 
 // claims counts them; nil if the pods or the claims of the cluster are not known.
 func (b *builder) claims() *Claims {
-	for _, part := range []string{cluster.PartPods, cluster.PartClaims} {
+	for _, part := range []string{cluster.PartPods, cluster.PartClaims, cluster.PartSlices} {
 		if _, unknown := b.s.IsUnknown(part); unknown {
 			return nil
 		}

@@ -64,7 +64,7 @@ type Plan struct {
 	// Restarts are the pods that the shared steps restart, as they were seen: the
 	// blast radius of prepare and unprepare.
 	Restarts []Restart `json:"restarts,omitempty"`
-	// Claims is set for Migrate, if the pods and claims could be read.
+	// Claims is set for Migrate, if pods, claims and slices could be read.
 	Claims   *Claims          `json:"claims,omitempty"`
 	Settings Settings         `json:"settings"`
 	Findings []checks.Finding `json:"findings,omitempty"`

@@ -44,7 +44,7 @@ func (b *builder) deleteClass() {
 		b.p.Shared = append(b.p.Shared, Step{
 			ID: StepDeviceClassDelete, Target: &target,
 			Title:   fmt.Sprintf("Delete DeviceClass %s: DRA serves %s no more", c.Name, b.in.Resource),
-			Needs:   []string{"no node of the cluster is switched", "no claim of the driver is allocated"},
+			Needs:   []string{"no node of the cluster is switched, and no pool's run is under way", "no claim of the driver is allocated"},
 			Changes: []Change{{Verb: "delete", Object: target}},
 			Waits:   []Wait{within("the DeviceClass to be gone", sharedObject)},
 			Undo:    "the next migration makes it again",
@@ -82,7 +82,7 @@ func (b *builder) removeDriver() error {
 		b.p.Shared = append(b.p.Shared, Step{
 			ID: StepDriverRemove, Target: &target,
 			Title:   "Let the DRA driver onto all nodes that it was on before prepare",
-			Needs:   []string{"no node of the cluster is switched"},
+			Needs:   []string{"no node of the cluster is switched, and no pool's run is under way"},
 			Changes: []Change{{Verb: "patch", Object: target, Patch: edit.Patch.String()}},
 			Waits:   []Wait{within("the DaemonSet controller to have seen the change", sharedObject)},
 			Undo:    "dramigrate prepare",
@@ -95,7 +95,7 @@ func (b *builder) deleteCreated() {
 	step := Step{
 		ID:    StepDriverRemove,
 		Title: "Remove the DRA driver: what prepare made, in reverse",
-		Needs: []string{"no node of the cluster is switched", "no claim of the driver is allocated", "each object is still the one that prepare made"},
+		Needs: []string{"no node of the cluster is switched, and no pool's run is under way", "no claim of the driver is allocated", "each object is still the one that prepare made"},
 		Waits: []Wait{within("the driver's objects to be gone", sharedObject)},
 		Undo:  "dramigrate prepare --driver-manifests DIR",
 	}
@@ -180,7 +180,7 @@ func (b *builder) includePlugins() error {
 		step := Step{
 			ID: StepPluginInclude, Target: &target,
 			Title:   "Put the device plugin's DaemonSet back as it was before prepare",
-			Needs:   []string{"no node of the cluster is switched", "nobody else owns the DaemonSet"},
+			Needs:   []string{"no node of the cluster is switched, and no pool's run is under way", "nobody else owns the DaemonSet"},
 			Changes: []Change{{Verb: "patch", Object: target, Patch: patch.String()}},
 			Waits:   []Wait{within("the DaemonSet controller to have seen the change", sharedObject)},
 			Undo:    "dramigrate prepare",

@@ -76,7 +76,7 @@ func (g *gatherer) twoStates(n *Node) *Stray {
 	if what == "" {
 		return nil
 	}
-	return &Stray{Kind: TwoStates, What: what, Do: "cordon it; then see which of the DaemonSets should not be there: dramigrate verify"}
+	return &Stray{Kind: TwoStates, What: what, Do: "cordon it; then see which of the DaemonSets should not be there: " + command("verify", n.Pool)}
 }
 
 func (g *gatherer) drifted(n *Node) *Stray {
@@ -94,7 +94,7 @@ func (g *gatherer) unmarked(n *Node) *Stray {
 	if n.state != nil || n.Problem != "" || n.Mechanism == gate.Plugin {
 		return nil
 	}
-	if _, known := gate.OwnKey().StateOf(n.GateLabels); !known {
+	if _, known := n.gate.StateOf(n.GateLabels); !known {
 		return &Stray{Kind: Unmarked,
 			What: fmt.Sprintf("label %s=%s is none of the gate's states: not set by a run", gate.AllocationLabel, n.GateLabels[gate.AllocationLabel]),
 			Do:   fmt.Sprintf("find out who sets it, then kubectl label node %s %s-", n.Name, gate.AllocationLabel)}

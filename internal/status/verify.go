@@ -167,12 +167,28 @@ func (v *verifier) node(n cluster.NodeView) []Look {
 // settled is unknown while the kubelet may still remember the plugin: pods of the node
 // can start now, and fail when the kubelet's grace is over.
 func (v *verifier) settled(n cluster.NodeView) Look {
-	l := v.look("the kubelet's memory of the plugin is cleared for good", "", "")
-	if mark, err := cluster.ParseNodeState(n.Node); err == nil && mark != nil && mark.Operation == "migrate" && mark.SettledAt == nil {
-		l.Result = Unknown
-		l.Detail = fmt.Sprintf("run %s has not settled the node: `dramigrate apply %s` goes on with it", mark.Run, mark.Pool)
+	const what = "the kubelet's memory of the plugin is cleared for good"
+	mark, err := cluster.ParseNodeState(n.Node)
+	why := ""
+	switch {
+	case err != nil:
+		why = err.Error()
+	case mark == nil:
+		why = "no run has recorded it"
+	case mark.SettledAt == nil:
+		why = fmt.Sprintf("run %s has not settled the node: `dramigrate %s %s` goes on with it", mark.Run, verbOf(mark.Operation), mark.Pool)
+	default:
+		return Look{What: what, Result: OK}
 	}
-	return l
+	return Look{What: what, Result: Unknown, Detail: why}
+}
+
+// verbOf is the command that runs an operation.
+func verbOf(operation string) string {
+	if operation == "migrate" {
+		return "apply"
+	}
+	return operation
 }
 
 func (v *verifier) label(n cluster.NodeView) Look {

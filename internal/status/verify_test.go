@@ -108,7 +108,7 @@ func TestVerify(t *testing.T) {
 			s.Slices[0].Spec.Devices[1].Attributes["uuid"] = resourcev1.DeviceAttribute{StringValue: new("GPU-9")}
 		}, Failed, []string{"failed: missing GPU-2; unexpected GPU-9"}},
 		{"nothing was recorded", func(s *cluster.Snapshot) { delete(s.Nodes[0].Annotations, "dramigrate.dev/state") },
-			Unknown, []string{"unknown: which devices the node had before is not recorded"}},
+			Unknown, []string{"unknown: which devices the node had before is not recorded", "unknown: no run has recorded it"}},
 		{"the driver crashes", func(s *cluster.Snapshot) { s.Pods[0].Ready, s.Pods[0].Waiting = false, "CrashLoopBackOff" },
 			Failed, []string{"failed: pod dra/driver-x is not ready CrashLoopBackOff"}},
 		{"the driver has no pod", func(s *cluster.Snapshot) { s.Pods = nil },
