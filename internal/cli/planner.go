@@ -104,10 +104,11 @@ func (p *planner) find(s *cluster.Snapshot) (cluster.NodePool, error) {
 func verdict(findings []checks.Finding) int {
 	code := ExitOK
 	for _, f := range findings {
-		switch f.Severity {
-		case checks.Blocker:
+		switch {
+		case !f.Stops():
+		case f.Severity == checks.Blocker:
 			return ExitBlocked
-		case checks.Unknown:
+		default:
 			code = ExitUnknown
 		}
 	}
