@@ -38,6 +38,8 @@ type Options struct {
 	// Namespace is the tool's own, whose journals and locks are taken; without it they
 	// are not, as with cluster.Load.
 	Namespace string
+	// Advice asks for the parts of cluster.AdviceParts too, as with cluster.Load.
+	Advice bool
 	// Stdin is read for the source "-".
 	Stdin io.Reader
 }
