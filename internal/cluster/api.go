@@ -44,9 +44,11 @@ const (
 	FeatureExtendedResource = "DRAExtendedResource"
 	FeatureNodeAllocatable  = "DRANodeAllocatableResources"
 	featureMetric           = "kubernetes_feature_enabled"
-	schedulerRole           = "system:kube-scheduler"
 	autoUpdateAnnotation    = rbacv1.AutoUpdateAnnotationKey
 )
+
+// SchedulerRole is the ClusterRole that FeatureOfRole reads.
+const SchedulerRole = "system:kube-scheduler"
 
 // Bounds on the reading of the server's metrics: they grow with what it serves.
 const (
@@ -96,8 +98,13 @@ func (l *loader) resourceAPI(ctx context.Context, ask func(context.Context) (ser
 			l.out.API.ResourceVersions = append(l.out.API.ResourceVersions, gv.Version)
 		}
 	}
-	slices.SortFunc(l.out.API.ResourceVersions, func(a, b string) int { return apiversion.CompareKubeAwareVersionStrings(b, a) })
+	SortVersions(l.out.API.ResourceVersions)
 	return nil
+}
+
+// SortVersions sorts versions of an API group, the most stable first.
+func SortVersions(versions []string) {
+	slices.SortFunc(versions, func(a, b string) int { return apiversion.CompareKubeAwareVersionStrings(b, a) })
 }
 
 // features looks at the server's own metric of its gates, and, where that may not be
@@ -116,12 +123,12 @@ func (l *loader) features(ctx context.Context) error {
 	if noMetrics == nil {
 		noMetrics = fmt.Errorf("it has no %s", featureMetric)
 	}
-	role, err := l.client.RbacV1().ClusterRoles().Get(ctx, schedulerRole, metav1.GetOptions{})
+	role, err := l.client.RbacV1().ClusterRoles().Get(ctx, SchedulerRole, metav1.GetOptions{})
 	if err != nil {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return unreadable{fmt.Errorf("the API server's /metrics: %w; clusterrole/%s: %w", noMetrics, schedulerRole, err)}
+		return unreadable{fmt.Errorf("the API server's /metrics: %w; clusterrole/%s: %w", noMetrics, SchedulerRole, err)}
 	}
 	feature, err := FeatureOfRole(role)
 	if err != nil {

@@ -55,7 +55,7 @@ type Options struct {
 // ("pods.yaml"). Every other part is in the Snapshot's Unknown. An error names the
 // file, and where in it. A source that is named twice is read once.
 func Read(ctx context.Context, sources []string, o Options) (s *cluster.Snapshot, ignored map[string]int, err error) {
-	c := newCollector(o.Namespace)
+	c := newCollector(o)
 	for i, source := range sources {
 		if slices.Contains(sources[:i], source) {
 			continue
