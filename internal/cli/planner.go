@@ -32,7 +32,7 @@ func (p *planner) plan(ctx context.Context) (*plan.Plan, error) {
 // look is plan, with what the plan was made from; that is there even if no plan could
 // be made.
 func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, error) {
-	s, err := p.app.look(ctx, p.namespace)
+	s, err := p.app.look(ctx, cluster.LoadOptions{Namespace: p.namespace, Advice: true})
 	if err != nil {
 		return nil, nil, err
 	}
