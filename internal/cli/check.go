@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/plan"
 	"github.com/dramigrate/dramigrate/internal/report"
 )
@@ -84,7 +85,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := o.app.look(ctx, o.app.namespace)
+	s, err := o.app.look(ctx, cluster.LoadOptions{Namespace: o.app.namespace, Advice: true})
 	if err != nil {
 		return err
 	}
