@@ -38,7 +38,7 @@ func prepared() *state {
 			cluster.FeatureExtendedResource: {Enabled: true, Evidence: "metric kubernetes_feature_enabled"},
 			cluster.FeatureDRA:              {Enabled: true, Evidence: "metric kubernetes_feature_enabled"},
 		}},
-		Nodes:    []corev1.Node{cpuNode("cpu"), gpuNode("m1", "other", 2), gpuNode("n1", "gpu", 2), gpuNode("n2", "gpu", 2)},
+		Nodes: []corev1.Node{cpuNode("cpu"), gpuNode("m1", "other", 2), gpuNode("n1", "gpu", 2), gpuNode("n2", "gpu", 2)},
 	}}
 	s.addDaemonSet("plugin", map[string]string{"name": "nvidia-device-plugin-ds"}, "/var/lib/kubelet/device-plugins",
 		corev1.NodeSelectorRequirement{Key: "dramigrate.dev/allocation", Operator: corev1.NodeSelectorOpDoesNotExist})
@@ -105,7 +105,7 @@ func cpuNode(name string) corev1.Node {
 	return corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}, Annotations: map[string]string{}},
 		Status: corev1.NodeStatus{
-			NodeInfo:    corev1.NodeSystemInfo{KubeletVersion: "v1.37.2"},
+			NodeInfo:    corev1.NodeSystemInfo{KubeletVersion: "v1.37.2", ContainerRuntimeVersion: "containerd://2.1.4"},
 			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 			Capacity:    corev1.ResourceList{},
 			Allocatable: corev1.ResourceList{},

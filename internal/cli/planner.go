@@ -21,6 +21,7 @@ type planner struct {
 	namespace string
 	resource  string
 	driver    string
+	probeGate bool
 }
 
 // plan reads the cluster and plans.
@@ -32,7 +33,7 @@ func (p *planner) plan(ctx context.Context) (*plan.Plan, error) {
 // look is plan, with what the plan was made from; that is there even if no plan could
 // be made.
 func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, error) {
-	s, err := p.app.look(ctx, cluster.LoadOptions{Namespace: p.namespace, Advice: true})
+	s, err := p.app.look(ctx, cluster.LoadOptions{Namespace: p.namespace, Advice: true, ProbeGate: p.probeGate})
 	if err != nil {
 		return nil, nil, err
 	}

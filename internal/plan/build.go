@@ -133,7 +133,7 @@ func (b *builder) checkInput(pool cluster.NodePool) checks.Input {
 		Skips: b.in.Settings.Skips,
 	}
 	if b.p.Class != nil && b.p.Class.Action == Create {
-		in.NewClass = b.p.Class.Name
+		in.NewClass, in.NewClassObject = b.p.Class.Name, b.p.Class.Object
 	}
 	return in
 }
