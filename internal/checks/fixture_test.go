@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -91,9 +92,9 @@ func (s *state) of(operation string) Input {
 	in.Snapshot = s.Snapshot
 	in.Inventory = gate.Detect(s.Snapshot)
 	in.Gate = gate.OwnKey()
-	in.Resource = gpu
-	in.Resources = in.Inventory.ResourcesWith(gpu)
-	in.Driver = driver
+	in.Resource = cmp.Or(in.Resource, gpu)
+	in.Resources = in.Inventory.ResourcesWith(in.Resource)
+	in.Driver = cmp.Or(in.Driver, driver)
 	in.Operation = operation
 	if operation == Migrate || operation == Rollback {
 		in.Pool = cluster.NodePool{Name: "gpu", Selector: "karpenter.sh/nodepool=gpu", Nodes: []string{"n1", "n2"}}
