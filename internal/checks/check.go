@@ -49,6 +49,9 @@ type Input struct {
 	// asked are the checks of this run; all of the catalogue if nil.
 	asked func(Check) bool
 	views map[string]cluster.NodeView
+	// sorted are the views by name, left those that the operation has still to work on.
+	sorted, left []cluster.NodeView
+	budgets      *cluster.BudgetIndex
 }
 
 // Check is one entry of the catalogue.

@@ -103,6 +103,10 @@ func TestDRM047(t *testing.T) {
 		{"a chart has made it live", Prepare, untouched, carries("gpu.nvidia.com", ofGPUs), []string{"info deviceclass/gpu.nvidia.com"}, "3 nodes with the plugin and 1 pods that ask for nvidia.com/gpu"},
 		{"the run will", Migrate, prepared, toCreate("dramigrate-nvidia-gpu", ofGPUs), []string{"info deviceclass/dramigrate-nvidia-gpu"}, "from then on it counts for every pool: 3 nodes"},
 		{"it is in use already", Migrate, migrated, nil, nil, ""},
+		{"nobody asks for the resource, and no node has it", Migrate, prepared, func(s *state) {
+			toCreate("new", ofGPUs)(s)
+			s.in.Resource = "amd.com/gpu"
+		}, nil, ""},
 		{"no class, and none to be made by prepare", Prepare, untouched, nil, nil, ""},
 	})
 }

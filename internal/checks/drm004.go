@@ -23,10 +23,12 @@ func drm004() Check {
 		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			bare, hidden := nodeGroups{}, nodeGroups{}
+			plugins := in.Inventory.PluginsFor(in.Resource)
 			for _, v := range in.targets() {
 				n, _ := v.Allocatable(in.Resource)
-				served := slices.ContainsFunc(in.Inventory.PluginsFor(in.Resource), func(p gate.PluginDaemonSet) bool {
-					return p.Role == gate.DevicePlugin && slices.Contains(p.Nodes, v.Node.Name)
+				served := slices.ContainsFunc(plugins, func(p gate.PluginDaemonSet) bool {
+					_, runs := slices.BinarySearch(p.Nodes, v.Node.Name)
+					return p.Role == gate.DevicePlugin && runs
 				})
 				at, _ := in.Gate.StateOf(v.Node.Labels)
 				mark, _ := cluster.ParseNodeState(v.Node)

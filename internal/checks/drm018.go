@@ -19,7 +19,7 @@ func drm018() Check {
 			var out []Finding
 			for _, v := range in.targets() {
 				for _, p := range in.evictions(v) {
-					budgets, err := in.Snapshot.BudgetsOf(&p)
+					budgets, err := in.budgets.Of(&p)
 					if err != nil {
 						out = append(out, Finding{Code: "DRM018", Severity: Unknown, Object: podObject(&p), Message: err.Error()})
 						continue

@@ -22,7 +22,7 @@ func drm023() Check {
 			var out []Finding
 			for _, v := range in.targets() {
 				for _, p := range in.evictions(v) {
-					budgets, err := in.Snapshot.BudgetsOf(&p)
+					budgets, err := in.budgets.Of(&p)
 					if err != nil || len(budgets) < 2 || p.Phase == corev1.PodPending {
 						continue // DRM018 reports the error
 					}

@@ -34,7 +34,7 @@ func drm042() Check {
 					names = append(names, v.Node.Name)
 				}
 			}
-			for name, v := range in.Snapshot.Views(names...) {
+			for name, v := range in.viewsOf(names) {
 				ready, there := serving[name]
 				claims := len(v.ClaimsOf(in.Driver))
 				slices := len(published[name].Slices)
@@ -60,6 +60,23 @@ func drm042() Check {
 				left.findings(Input{}, with(Warning, back+"; if it is gone for good and no claim holds a device there, delete its slices"))...)
 		},
 	}
+}
+
+// viewsOf are the views of the named nodes; those of the operation's are there already.
+func (in Input) viewsOf(names []string) map[string]cluster.NodeView {
+	out := map[string]cluster.NodeView{}
+	var rest []string
+	for _, name := range names {
+		if v, ok := in.views[name]; ok {
+			out[name] = v
+		} else {
+			rest = append(rest, name)
+		}
+	}
+	if len(rest) > 0 {
+		maps.Copy(out, in.Snapshot.Views(rest...))
+	}
+	return out
 }
 
 // servingDriver are the nodes with a pod of the driver, and whether one of them is

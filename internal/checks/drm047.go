@@ -41,6 +41,9 @@ func drm047() Check {
 					pods++
 				}
 			}
+			if plugin+pods == 0 {
+				return nil // it reaches nobody
+			}
 			reach := fmt.Sprintf("every pool: %d nodes with the plugin and %d pods that ask for %s", plugin, pods, in.Resource)
 			if class != nil {
 				return []Finding{{

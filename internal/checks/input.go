@@ -15,6 +15,12 @@ import (
 // indexed gathers the views of the nodes that the operation is about, once.
 func (in Input) indexed() Input {
 	in.views = in.Snapshot.Views(in.nodes()...)
+	in.budgets = cluster.IndexBudgets(in.Snapshot.Budgets)
+	in.sorted = nil
+	for _, name := range slices.Sorted(maps.Keys(in.views)) {
+		in.sorted = append(in.sorted, in.views[name])
+	}
+	in.left = slices.DeleteFunc(slices.Clone(in.sorted), in.done)
 	return in
 }
 
@@ -44,29 +50,31 @@ func (in Input) seen() []cluster.NodeView {
 	if in.views == nil {
 		in = in.indexed()
 	}
-	var out []cluster.NodeView
-	for _, name := range slices.Sorted(maps.Keys(in.views)) {
-		out = append(out, in.views[name])
-	}
-	return out
+	return in.sorted
 }
 
 // targets are the views of the nodes that the operation has still to work on: a
 // migration passes over nodes that it has opened, a rollback over those that were
 // never switched.
 func (in Input) targets() []cluster.NodeView {
-	return slices.DeleteFunc(in.seen(), func(v cluster.NodeView) bool {
-		state, _ := in.Gate.StateOf(v.Node.Labels)
-		st, err := cluster.ParseNodeState(v.Node)
-		switch in.Operation {
-		case Migrate:
-			return state == gate.DRA && err == nil && st != nil && st.Operation == Migrate && st.OpenedAt != nil
-		case Rollback:
-			return state == gate.Plugin && err == nil && st == nil
-		default:
-			return false
-		}
-	})
+	if in.views == nil {
+		in = in.indexed()
+	}
+	return in.left
+}
+
+// done says that nothing is left to do on a node.
+func (in Input) done(v cluster.NodeView) bool {
+	state, _ := in.Gate.StateOf(v.Node.Labels)
+	st, err := cluster.ParseNodeState(v.Node)
+	switch in.Operation {
+	case Migrate:
+		return state == gate.DRA && err == nil && st != nil && st.Operation == Migrate && st.OpenedAt != nil
+	case Rollback:
+		return state == gate.Plugin && err == nil && st == nil
+	default:
+		return false
+	}
 }
 
 // drivers are the names of every driver that leaves a node with the pool's driver.

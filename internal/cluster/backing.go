@@ -49,9 +49,13 @@ func (b *Bridge) maps(r Request) bool {
 }
 
 func bridgeHolds(p *Pod, claims []resourcev1.ResourceClaim) bool {
-	return slices.ContainsFunc(claims, func(c resourcev1.ResourceClaim) bool {
-		return c.Namespace == p.Namespace && c.Name == p.Bridge.Claim && reservedFor(&c, p.UID)
-	})
+	for i := range claims { // by pointer: a cluster has tens of thousands, and they are large
+		c := &claims[i]
+		if c.Name == p.Bridge.Claim && c.Namespace == p.Namespace && reservedFor(c, p.UID) {
+			return true
+		}
+	}
+	return false
 }
 
 func reservedFor(c *resourcev1.ResourceClaim, uid types.UID) bool {

@@ -54,7 +54,7 @@ func (v NodeView) ClaimsOf(drivers ...string) []ClaimUse {
 		if pinned && only != v.Node.Name {
 			continue
 		}
-		pinned = pinned || slices.ContainsFunc(v.Pods, func(p Pod) bool { return reservedFor(c, p.UID) })
+		pinned = pinned || v.uses(c)
 		var held []HeldDevice
 		for _, r := range c.Status.Allocation.Devices.Results {
 			if slices.Contains(drivers, r.Driver) && (pinned || pools[driverPool{r.Driver, r.Pool}] || r.Pool == v.Node.Name) {
@@ -73,6 +73,16 @@ func (v NodeView) ClaimsOf(drivers ...string) []ClaimUse {
 		}
 	}
 	return out
+}
+
+// uses says that a claim is reserved for a pod of the node.
+func (v NodeView) uses(c *resourcev1.ResourceClaim) bool {
+	for i := range v.Pods {
+		if reservedFor(c, v.Pods[i].UID) {
+			return true
+		}
+	}
+	return false
 }
 
 type driverPool struct{ driver, pool string }

@@ -51,10 +51,20 @@ func (s *Snapshot) Views(names ...string) map[string]NodeView {
 			views[n.Name] = NodeView{Node: n}
 		}
 	}
+	// Pods are large and many: their lists are made in their size.
+	count := make(map[string]int, len(views))
+	for i := range s.Pods {
+		if _, ok := views[s.Pods[i].Node]; ok {
+			count[s.Pods[i].Node]++
+		}
+	}
 	podNode := map[types.UID]string{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		if v, ok := views[p.Node]; ok {
+			if v.Pods == nil {
+				v.Pods = make([]Pod, 0, count[p.Node])
+			}
 			v.Pods = append(v.Pods, *p)
 			views[p.Node] = v
 			podNode[p.UID] = p.Node
