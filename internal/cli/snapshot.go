@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"strings"
 
@@ -33,10 +34,14 @@ byte for byte, the plan made on the cluster at that moment. Reads only.
 
 It holds nodes, DaemonSets, ResourceSlices, DeviceClasses, ResourceClaims and
 PodDisruptionBudgets without what no plan depends on, of pods only what one does, and
-the tool's own journals and locks. It holds no Secrets, and no values of environment
-variables but those that decide how devices are handed out (such as MIG_STRATEGY and
-NVIDIA_DRIVER_ROOT). Names, labels, annotations of nodes, images and the command lines
-of DaemonSets are in it.
+the tool's own journals and locks. For the checks it holds also namespaces,
+ResourceQuotas, LimitRanges, PriorityClasses, the workloads that ask for devices, the
+few fields that matter of the objects of GPU operators, and the expressions about
+devices in Prometheus rules, ServiceMonitors, autoscalers and Grafana dashboards. It
+holds no Secrets, and no values of environment variables but those that decide how
+devices are handed out (such as MIG_STRATEGY and NVIDIA_DRIVER_ROOT). Names, labels,
+annotations of nodes, images, messages of pods that wait, and the command lines of
+DaemonSets are in it.
 
 What may not be read is named in the snapshot, and is unknown in every plan from it;
 that is a warning here and no failure (exit code 0).`,
@@ -113,6 +118,7 @@ func (o *snapshotOptions) summary(s *cluster.Snapshot, objects map[string]int) {
 		where = " to " + o.out
 	}
 	w := o.app.Err
+	maps.DeleteFunc(objects, func(_ string, n int) bool { return n == 0 })
 	fmt.Fprintf(w, "Wrote%s: cluster %s, Kubernetes %s: %s\n", where, orUnknown(string(s.Identity.UID)), orUnknown(s.Identity.ServerVersion), counts(objects))
 	for _, u := range s.Unknown {
 		fmt.Fprintf(w, "Warning: %s\n", report.Clean(u.Part+" could not be read and will be unknown in plans: "+u.Reason))

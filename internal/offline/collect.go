@@ -272,7 +272,7 @@ func (c *collector) take(raw []byte, assumed head, at place) (part string, err e
 		return "", at.fail("more than %d objects of kind %s: no cluster has so many; look at where the file comes from", limit, h.Kind)
 	}
 	if r.advice && !c.advice {
-		c.ignore(h.Kind)
+		c.passOver(h.Kind)
 		return "", nil
 	}
 	if gv != r.version {
@@ -288,9 +288,12 @@ func (c *collector) take(raw []byte, assumed head, at place) (part string, err e
 	if err != nil {
 		return "", at.fail("%s %s: %w", h.Kind, strings.TrimPrefix(id.namespace+"/"+id.name, "/"), err)
 	}
-	if used {
+	switch {
+	case used:
 		c.files[h.Kind]++
-	} else {
+	case r.part == cluster.PartNamespaces:
+		c.passOver(h.Kind)
+	default:
 		c.ignore(h.Kind)
 	}
 	return r.part, nil
@@ -356,6 +359,14 @@ func (c *collector) outdated(r resource, kind string, have schema.GroupVersion) 
 		plural += "." + r.version.Group
 	}
 	c.spoil(r.part, fmt.Sprintf("the files hold %s of %s, and this version reads %s: kubectl get %s", kind, have, r.version, plural))
+}
+
+// passOver is for what is not asked for. In a written Snapshot it is where it belongs, and
+// nobody has to be told.
+func (c *collector) passOver(kind string) {
+	if c.now.header == nil {
+		c.ignore(kind)
+	}
 }
 
 // mostKinds bounds what is remembered about objects that are not used.

@@ -25,6 +25,7 @@ func HTML(w io.Writer, p *plan.Plan) error {
 	t, err := template.New("plan").Funcs(template.FuncMap{
 		"capital": capital, "object": object, "why": evictionWhy, "lower": strings.ToLower,
 		"plural": plural, "thousands": thousands, "inc": func(i int) int { return i + 1 },
+		"byReason": byReason, "join": func(list []string) string { return strings.Join(list, ", ") },
 	}).Parse(htmlTemplate)
 	if err != nil {
 		return fmt.Errorf("the page's template: %w", err)

@@ -126,8 +126,12 @@ func (m *md) findings(list []checks.Finding) mdSection {
 func (m *md) unknown(p *plan.Plan) mdSection {
 	s := mdSection{one: "unseen part", many: "unseen parts", share: 3_000,
 		open: fmt.Sprintf("#### Not seen (%d)\n\n", len(p.Unknown)), close: "\n"}
-	for _, u := range p.Unknown {
-		s.items = append(s.items, fmt.Sprintf("- %s: %s\n", m.code(u.Part), m.text(u.Reason)))
+	for _, u := range byReason(p.Unknown) {
+		parts := make([]string, len(u.Parts))
+		for i := range u.Parts {
+			parts[i] = m.code(u.Parts[i])
+		}
+		s.items = append(s.items, fmt.Sprintf("- %s: %s\n", strings.Join(parts, ", "), m.text(u.Reason)))
 	}
 	return s
 }
