@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"charm.land/lipgloss/v2"
 	"github.com/rogpeppe/go-internal/testscript"
 	"sigs.k8s.io/yaml"
 )
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/script",
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": wantCode},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": wantCode, "widest": wantWidest},
 		Setup: func(env *testscript.Env) error {
 			server := httptest.NewServer(stubAPI(filepath.Join(env.WorkDir, "api")))
 			env.Defer(server.Close)
@@ -59,6 +61,25 @@ func wantCode(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if fmt.Sprint(got) != args[0] {
 		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
+
+// wantWidest wants no line of a file to have more columns, and one to come near that:
+// widest 60 FILE
+func wantWidest(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: widest COLUMNS FILE")
+	}
+	columns, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	widest := ""
+	for line := range strings.Lines(ts.ReadFile(args[1])) {
+		if line = strings.TrimRight(line, "\n"); lipgloss.Width(line) > lipgloss.Width(widest) {
+			widest = line
+		}
+	}
+	if n := lipgloss.Width(widest); n > columns || n < columns-columns/4 {
+		ts.Fatalf("%d columns, want at most %d, and not far less: %s", n, columns, widest)
 	}
 }
 
