@@ -85,7 +85,8 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Signal sends a signal.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
-// Stderr is what it has said so far.
+// Stdout and Stderr are what it has said so far.
+func (p *Process) Stdout() string { return p.stdout.String() }
 func (p *Process) Stderr() string { return p.stderr.String() }
 
 // buffer can be read while a process writes to it.
