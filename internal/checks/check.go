@@ -39,6 +39,8 @@ type Input struct {
 	// which lose data, or which nothing makes again.
 	DeleteEmptyDir bool
 	EvictUnmanaged bool
+	// Skips are what a person has decided not to be stopped by.
+	Skips []FindingSkip
 
 	// asked are the checks of this run; all of the catalogue if nil.
 	asked func(Check) bool
@@ -49,24 +51,28 @@ type Input struct {
 type Check struct {
 	Code  string
 	Title string
+	// Group is where the catalogue lists it; All sets it.
+	Group Group
+	// Why says what goes wrong and how Kubernetes or a vendor makes it so, Fix what to do
+	// about it. Sources say where that can be verified: a KEP, a file and its version, a
+	// page of documentation.
+	Why, Fix string
+	Sources  []string
 	// Operations are those that the check applies to.
 	Operations []string
 	// Needs are the parts of the Snapshot without which the check cannot answer. If
 	// one could not be read the check is not run, and DRM011 reports it as unknown.
 	Needs []string
+	// Advises is true for a check that never stops a run: it reports warnings and infos
+	// alone, and when a part that it needs could not be read, that is a warning too.
+	Advises bool
+	// Unskippable is true for what a person's word cannot make good: the run would fail,
+	// or a device would be in two hands.
+	Unskippable bool
 	// Mapping is true for what has to hold when the DeviceClass goes live, which it
 	// does for every pool of the cluster at once.
 	Mapping bool
 	Run     func(Input) []Finding
-}
-
-// All is the catalogue, by code.
-func All() []Check {
-	return []Check{
-		drm001(), drm002(), drm003(), drm004(), drm005(), drm006(), drm007(), drm008(),
-		drm009(), drm010(), drm011(), drm012(), drm013(), drm014(), drm015(), drm016(),
-		drm017(), drm018(), drm019(), drm020(), drm021(), drm022(), drm023(), drm024(), drm025(), drm026(), drm027(), drm028(), drm029(),
-	}
 }
 
 // Run runs every check that applies to the operation, and sorts what they found:
@@ -77,28 +83,47 @@ func Run(in Input) []Finding { return run(in, func(Check) bool { return true }) 
 // before the DeviceClass is made: the cluster may have changed since the plan.
 func BeforeMapping(in Input) []Finding { return run(in, func(c Check) bool { return c.Mapping }) }
 
+// Only runs the checks with these codes.
+func Only(in Input, codes []string) []Finding {
+	return run(in, func(c Check) bool { return slices.Contains(codes, c.Code) })
+}
+
 func run(in Input, asked func(Check) bool) []Finding {
 	in = in.indexed()
 	in.asked = asked
 	var out []Finding
 	for _, c := range All() {
 		if c.applies(in) && len(c.missing(in.Snapshot)) == 0 {
-			out = append(out, c.Run(in)...)
+			out = append(out, in.skipped(c, c.Run(in))...)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Object, b.Object))
-	})
+	Sort(out)
 	return out
+}
+
+// Sort orders findings: what stops a run first, what was skipped last, then by code
+// and object.
+func Sort(findings []Finding) {
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Object, b.Object))
+	})
 }
 
 // Stops says whether apply has to refuse: a blocker was found, or something that
 // had to be seen was not.
 func Stops(findings []Finding) bool {
-	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity == Blocker || f.Severity == Unknown })
+	return slices.ContainsFunc(findings, Finding.Stops)
 }
 
-func rank(s Severity) int { return slices.Index([]Severity{Blocker, Unknown, Warning, Info}, s) }
+// Severities are all severities, the worst first.
+func Severities() []Severity { return []Severity{Blocker, Unknown, Warning, Info} }
+
+func rank(f Finding) int {
+	if f.Skipped != "" {
+		return len(Severities())
+	}
+	return slices.Index(Severities(), f.Severity)
+}
 
 func (c Check) applies(in Input) bool {
 	return slices.Contains(c.Operations, in.Operation) && (in.asked == nil || in.asked(c))

@@ -49,6 +49,9 @@ func TestCatalogue(t *testing.T) {
 	var codes []string
 	for _, c := range All() {
 		codes = append(codes, c.Code)
+		if c.Why == "" || c.Fix == "" || len(c.Sources) == 0 || slices.Contains(c.Sources, "") {
+			t.Errorf("%s: a check says why, what to do, and where that is written", c.Code)
+		}
 		if !regexp.MustCompile(`^DRM\d{3}$`).MatchString(c.Code) || c.Title == "" || c.Run == nil {
 			t.Errorf("check %q, title %q: a check has a code, a title and a function", c.Code, c.Title)
 		}
@@ -61,8 +64,14 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("%s: applies to nothing", c.Code)
 		}
 	}
-	if !slices.IsSorted(codes) || len(slices.Compact(slices.Clone(codes))) != len(codes) {
-		t.Errorf("codes %v, want them sorted and each once", codes)
+	slices.Sort(codes)
+	if len(slices.Compact(slices.Clone(codes))) != len(codes) {
+		t.Errorf("codes %v, want each once", codes)
+	}
+	for _, s := range Sections() {
+		if !slices.IsSortedFunc(s.Checks, func(a, b Check) int { return strings.Compare(a.Code, b.Code) }) {
+			t.Errorf("group %q: want its checks by code", s.Group)
+		}
 	}
 }
 
@@ -76,6 +85,12 @@ func TestUnreadParts(t *testing.T) {
 				s := prepared()
 				s.Unknown = []cluster.Unknown{{Part: part, Reason: "no such right"}}
 				findings := Run(s.of(op))
+				if c.Advises {
+					if !slices.ContainsFunc(findings, func(f Finding) bool { return f.Code == "DRM011" && strings.Contains(f.Message, c.Code) }) {
+						t.Errorf("%s, %s: unread %s: findings %+v, want DRM011 that names the check", c.Code, op, part, findings)
+					}
+					continue
+				}
 				if !Stops(findings) {
 					t.Errorf("%s, %s: unread %s does not stop apply", c.Code, op, part)
 				}

@@ -6,16 +6,17 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// drm001: below the floor the API server drops DeviceClass.spec.extendedResourceName
-// without a word (pkg/registry/resource/deviceclass/strategy.go), and an emulated
-// older version can switch the feature off even on a newer server.
 func drm001() Check {
 	return Check{
-		Code:       "DRM001",
-		Title:      "The control plane is too old, or emulates a version that is",
-		Operations: []string{Prepare, Migrate},
-		Mapping:    true,
-		Needs:      []string{cluster.PartVersion},
+		Code:        "DRM001",
+		Title:       "The control plane is too old, or emulates a version that is",
+		Why:         "Below Kubernetes 1.36 the feature DRAExtendedResource is off by default: the API server drops DeviceClass.spec.extendedResourceName without a word, so no pod that asks for the extended resource would ever be served by DRA. A newer server that emulates an older version can have it off as well.",
+		Fix:         "Upgrade the control plane to 1.36 or later, and take --emulated-version away.",
+		Sources:     []string{"KEP-5004", "pkg/registry/resource/deviceclass/strategy.go, v1.37.2", "pkg/features/kube_features.go, v1.36.3"},
+		Unskippable: true,
+		Operations:  []string{Prepare, Migrate},
+		Mapping:     true,
+		Needs:       []string{cluster.PartVersion},
 		Run: func(in Input) []Finding {
 			id := in.Snapshot.Identity
 			versions := []struct{ version, is string }{{id.ServerVersion, "the API server is " + id.ServerVersion}}

@@ -4,15 +4,15 @@ import (
 	"fmt"
 )
 
-// drm002: a kubelet on which the feature is off admits a pod that was given a GPU
-// through DRA and starts it without the GPU, or rejects it in a loop
-// (pkg/kubelet/lifecycle/predicate.go, v1.35.4). Whether the gate was switched on by
-// hand cannot be seen from the API, so 1.35 counts as below.
 func drm002() Check {
 	return Check{
-		Code:       "DRM002",
-		Title:      "A node's kubelet is too old",
-		Operations: []string{Migrate},
+		Code:        "DRM002",
+		Title:       "A node's kubelet is too old",
+		Why:         "A kubelet on which the feature is off admits a pod that was given a GPU through DRA and starts it without the GPU, or rejects it in a loop. Whether the gate was switched on by hand on 1.35 cannot be seen from the API, so 1.35 counts as below the floor.",
+		Fix:         "Upgrade the kubelets of the pool to 1.36 or later before its move.",
+		Sources:     []string{"pkg/kubelet/lifecycle/predicate.go, v1.35.4", "KEP-5004"},
+		Unskippable: true,
+		Operations:  []string{Migrate},
 		Run: func(in Input) []Finding {
 			old, unread := nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {

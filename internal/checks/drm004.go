@@ -11,15 +11,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
-// drm004: some platforms run the plugin as a service of the node (AKS managed GPU
-// pools, Bottlerocket) or inside their node runtime (EKS Auto Mode). No label of a
-// node switches that off.
 func drm004() Check {
 	return Check{
-		Code:       "DRM004",
-		Title:      "Nodes advertise devices without a plugin DaemonSet",
-		Operations: []string{Prepare, Migrate},
-		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
+		Code:        "DRM004",
+		Title:       "Nodes advertise devices without a plugin DaemonSet",
+		Why:         "Some platforms run the plugin as a service of the node (AKS managed GPU pools, Bottlerocket) or inside their node runtime (EKS Auto Mode). No label of a node switches that off, so both mechanisms would offer the same devices.",
+		Fix:         "Make a new pool whose nodes bring no plugin, with the DRA driver, and move the workloads there.",
+		Sources:     []string{"Azure/AgentBaker, cse_config.sh", "Bottlerocket, settings.kubelet-device-plugins", "Amazon EKS docs, \"Manage NVIDIA devices\""},
+		Unskippable: true,
+		Operations:  []string{Prepare, Migrate},
+		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			bare, hidden := nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {

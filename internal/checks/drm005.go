@@ -6,16 +6,17 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// drm005: the newest class wins, but up to Kubernetes 1.37 the scheduler loses the
-// mapping altogether when any class with the name is removed or renamed
-// (kubernetes/kubernetes#141103, fixed in 1.38).
 func drm005() Check {
 	return Check{
-		Code:       "DRM005",
-		Title:      "Several DeviceClasses carry the extended resource name",
-		Operations: []string{Prepare, Migrate, Unprepare},
-		Mapping:    true,
-		Needs:      []string{cluster.PartClasses},
+		Code:        "DRM005",
+		Title:       "Several DeviceClasses carry the extended resource name",
+		Why:         "The newest class wins, and of two with one creation time the lower name. But up to Kubernetes 1.37 the scheduler loses the mapping altogether when any class with the name is removed or renamed, also the one that is not in force.",
+		Fix:         "Leave one class with the name. When the mapping was lost, clear the field of the class that stays and set it again: that also wakes the pods that wait.",
+		Sources:     []string{"kubernetes/kubernetes#141103, #141110 (fixed in 1.38)", "k8s.io/dynamic-resource-allocation, deviceclass/extendedresourcecache"},
+		Unskippable: true,
+		Operations:  []string{Prepare, Migrate, Unprepare},
+		Mapping:     true,
+		Needs:       []string{cluster.PartClasses},
 		Run: func(in Input) []Finding {
 			winner, others := in.Snapshot.ClassFor(in.Resource)
 			var out []Finding

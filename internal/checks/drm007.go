@@ -11,14 +11,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
-// drm007: no drain moves a DaemonSet's pod or a static pod, so its device stays in
-// use while the other mechanism gives the same device to somebody else.
 func drm007() Check {
 	return Check{
-		Code:       "DRM007",
-		Title:      "A DaemonSet or a static pod uses devices on the pool",
-		Operations: []string{Migrate, Rollback},
-		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods, cluster.PartClaims},
+		Code:        "DRM007",
+		Title:       "A DaemonSet or a static pod uses devices on the pool",
+		Why:         "No drain moves a pod of a DaemonSet or a static pod, so its device stays in use while the other mechanism gives the same device to somebody else.",
+		Fix:         "Keep the DaemonSet off the pool by its node affinity, or make it a Deployment; take the manifest of a static pod out of the kubelet's folder.",
+		Sources:     []string{"k8s.io/kubectl/pkg/drain/filters.go, v0.37.2"},
+		Unskippable: true,
+		Operations:  []string{Migrate, Rollback},
+		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			daemons := map[string][]string{} // DaemonSet → nodes
 			var out []Finding

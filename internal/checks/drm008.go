@@ -8,14 +8,15 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// drm008: time-slicing and MPS multiply what a plugin advertises; DRA gives whole
-// devices for the same request, so the pool would hold fewer pods. The labels are
-// GPU Feature Discovery's (NVIDIA/k8s-device-plugin, internal/lm).
 func drm008() Check {
 	return Check{
-		Code:       "DRM008",
-		Title:      "Devices are shared by replicas",
-		Operations: []string{Migrate},
+		Code:        "DRM008",
+		Title:       "Devices are shared by replicas",
+		Why:         "Time-slicing and MPS multiply what a plugin advertises: one GPU is asked for many times. By DRA the same request gets a whole device, so the pool would hold fewer pods.",
+		Fix:         "Switch sharing off on the pool, or leave it on the plugin: extended resources by DRA have no replicas.",
+		Sources:     []string{"NVIDIA/k8s-device-plugin, internal/lm", "GKE docs, \"GPU time-sharing\", \"NVIDIA MPS\"", "KEP-6406"},
+		Unskippable: true,
+		Operations:  []string{Migrate},
 		Run: func(in Input) []Finding {
 			shared, silent := nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {

@@ -9,15 +9,15 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// drm009: a MIG device is another device type to the DRA driver. With the strategy
-// "single" the plain resource name stands for slices, and a name can be mapped to
-// one class only, for the whole cluster. A GPU in MIG mode without slices is not
-// published at all (kubernetes-sigs/dra-driver-nvidia-gpu, deviceinfo.go).
 func drm009() Check {
 	return Check{
-		Code:       "DRM009",
-		Title:      "GPUs are partitioned (MIG)",
-		Operations: []string{Migrate},
+		Code:        "DRM009",
+		Title:       "GPUs are partitioned (MIG)",
+		Why:         "A MIG device is another type of device to the DRA driver. With the strategy \"single\" the plain resource name stands for slices, and a name maps to one class only, for the whole cluster. A GPU in MIG mode without slices is not published at all.",
+		Fix:         "Switch MIG off on the pool, or leave it on the plugin; wait while MIG Manager is at work.",
+		Sources:     []string{"kubernetes-sigs/dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin/deviceinfo.go", "NVIDIA/mig-parted", "GKE docs, \"Run multi-instance GPUs\""},
+		Unskippable: true,
+		Operations:  []string{Migrate},
 		Run: func(in Input) []Finding {
 			partitioned, busy := nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {

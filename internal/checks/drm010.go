@@ -9,15 +9,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
-// drm010: the scheduler then counts by the plugin for pods that ask for the
-// extended resource and allocates from the slices for explicit claims, so one GPU is
-// given out twice; nothing in Kubernetes checks for it (KEP-5004, "Non-Goals").
 func drm010() Check {
 	return Check{
-		Code:       "DRM010",
-		Title:      "A node advertises devices by both mechanisms",
-		Operations: []string{Prepare, Migrate, Rollback, Unprepare},
-		Needs:      []string{cluster.PartSlices},
+		Code:        "DRM010",
+		Title:       "A node advertises devices by both mechanisms",
+		Why:         "The scheduler counts by the plugin for pods that ask for the extended resource and allocates from the slices for explicit claims, so one GPU is given to two pods. Nothing in Kubernetes checks for it.",
+		Fix:         "Cordon the node, see which of the two belongs there, and take the other away.",
+		Sources:     []string{"KEP-5004, \"Non-Goals\"", "pkg/scheduler/framework/plugins/noderesources/fit.go, shouldDelegateResourceToDRA, v1.37.2"},
+		Unskippable: true,
+		Operations:  []string{Prepare, Migrate, Rollback, Unprepare},
+		Needs:       []string{cluster.PartSlices},
 		Run: func(in Input) []Finding {
 			mine := map[string]bool{}
 			for _, n := range in.nodes() {

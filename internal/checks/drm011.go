@@ -8,15 +8,19 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// drm011: a check that could not see what it needs has not passed.
 func drm011() Check {
 	return Check{
-		Code:       "DRM011",
-		Title:      "Something that has to be seen could not be read",
-		Operations: []string{Prepare, Migrate, Rollback, Unprepare},
-		Mapping:    true,
+		Code:        "DRM011",
+		Title:       "Something that has to be seen could not be read",
+		Why:         "A check that could not see what it needs has not passed. What could not be read is reported as unknown, and a run does not begin on it.",
+		Fix:         "Give the user that runs the tool the right to read it, or add it to the files of --from.",
+		Sources:     []string{"the rule of this tool that nothing unknown is reported as fine"},
+		Unskippable: true,
+		Operations:  []string{Prepare, Migrate, Rollback, Unprepare},
+		Mapping:     true,
 		Run: func(in Input) []Finding {
 			var out []Finding
+			var missing, unadvised []string
 			for _, u := range in.Snapshot.Unknown {
 				f := Finding{
 					Code:     "DRM011",
@@ -28,12 +32,7 @@ func drm011() Check {
 				if in.Snapshot.Source != nil {
 					f.Remedy = "add to --from the output of `" + collect(u.Part) + "`, in a file " + u.Part + ".json"
 				}
-				var blind []string
-				for _, c := range All() {
-					if c.applies(in) && slices.Contains(c.Needs, u.Part) {
-						blind = append(blind, c.Code)
-					}
-				}
+				blind, advice := in.blindWithout(u.Part)
 				switch {
 				case u.Part == cluster.PartIdentity:
 					f.Message += ", so the cluster cannot be told from another"
@@ -53,14 +52,54 @@ func drm011() Check {
 					f.Message += ", so the pool may have more nodes than these"
 				case len(blind) > 0:
 					f.Message += ", so " + strings.Join(blind, ", ") + " could not be checked"
+				case len(advice) > 0:
+					missing, unadvised = append(missing, u.Part), append(unadvised, advice...)
+					continue
 				default:
 					continue
 				}
 				out = append(out, f)
 			}
-			return out
+			return append(out, in.unadvised(missing, unadvised)...)
 		},
 	}
+}
+
+// blindWithout are the checks of this run that cannot answer without a part: those
+// that may stop it, or all, and those that only advise.
+func (in Input) blindWithout(part string) (blind, advice []string) {
+	stops := false
+	for _, c := range All() {
+		if c.applies(in) && slices.Contains(c.Needs, part) {
+			blind = append(blind, c.Code)
+			stops = stops || !c.Advises
+		}
+	}
+	if !stops {
+		return nil, blind
+	}
+	return blind, nil
+}
+
+// unadvised is one warning for all parts that only advice was to come from: a run is
+// not held up by what would not have held it up, but nobody takes it for fine.
+func (in Input) unadvised(parts, codes []string) []Finding {
+	if len(parts) == 0 {
+		return nil
+	}
+	slices.Sort(codes)
+	f := Finding{
+		Code:     "DRM011",
+		Severity: Warning,
+		Object:   parts[0],
+		Message: fmt.Sprintf("%s could not be read, so %s could not be checked: they would warn, not stop the run",
+			strings.Join(parts, ", "), strings.Join(slices.Compact(codes), ", ")),
+		Remedy: "give the user that runs the tool the right to list them",
+	}
+	if in.Snapshot.Source != nil {
+		f.Remedy = "add to --from what `kubectl get KIND -A -o json` prints for them, each in a file of that name"
+	}
+	return []Finding{f}
 }
 
 // collect is the command that prints a part for --from. What it prints is put into a

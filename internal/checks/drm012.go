@@ -7,20 +7,22 @@ import (
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
-// drm012: a node is switched under the lock of one pool. Two pools' runs on one node
-// would undo each other.
 func drm012() Check {
 	return Check{
-		Code:       "DRM012",
-		Title:      "A node is under migration as part of another pool",
-		Operations: []string{Migrate, Rollback},
+		Code:        "DRM012",
+		Title:       "A node is under migration as part of another pool",
+		Why:         "A node is switched under the lock of one pool. Two pools' runs on one node would undo each other.",
+		Fix:         "Work on the pool that has begun with the node, by its own name, or roll that back first.",
+		Sources:     []string{"the annotation dramigrate.dev/state of the node"},
+		Unskippable: true,
+		Operations:  []string{Migrate, Rollback},
 		Run: func(in Input) []Finding {
 			foreign, unread := nodeGroups{}, nodeGroups{}
 			for _, v := range in.seen() {
 				switch st, err := cluster.ParseNodeState(v.Node); {
 				case err != nil:
 					unread.add("annotation "+gate.StateAnnotation+" cannot be read", v.Node.Name)
-				case st != nil && st.Pool != in.Pool.Name:
+				case st != nil && in.Pool.Name != "" && st.Pool != in.Pool.Name:
 					foreign.add(fmt.Sprintf("is under migration as part of pool %s (selector %s)", st.Pool, st.Selector), v.Node.Name)
 				}
 			}

@@ -7,16 +7,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
-// drm013: a driver that runs already may serve pods on nodes that still have the
-// plugin, as the NVIDIA driver does with ComputeDomains. Kept to switched nodes it
-// would leave these pods without it, and they could not even end: a claim cannot be
-// unprepared without its driver (pkg/kubelet/cm/dra/manager.go, v1.37.2).
 func drm013() Check {
 	return Check{
-		Code:       "DRM013",
-		Title:      "Placing the running driver would take it from nodes where it serves",
-		Operations: []string{Prepare},
-		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods, cluster.PartSlices, cluster.PartClaims},
+		Code:        "DRM013",
+		Title:       "Placing the running driver would take it from nodes where it serves",
+		Why:         "A driver that runs already may serve pods on nodes that still have the plugin, as the NVIDIA driver does with ComputeDomains. Kept to switched nodes it would leave these pods without it, and they could not even end: a claim is not unprepared without its driver.",
+		Fix:         "End the workloads with these claims first, or run the part of the driver that serves them from a DaemonSet of its own.",
+		Sources:     []string{"pkg/kubelet/cm/dra/manager.go, v1.37.2", "kubernetes/kubernetes#129402"},
+		Unskippable: true,
+		Operations:  []string{Prepare},
+		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods, cluster.PartSlices, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			var out []Finding
 			for _, d := range in.Inventory.DriversFor(in.Driver) {

@@ -11,15 +11,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// drm014: a class that selects none of the driver's devices makes every pod that
-// asks for the resource wait for ever on switched nodes. Selectors can only be tried
-// on devices that are published.
 func drm014() Check {
 	return Check{
-		Code:       "DRM014",
-		Title:      "The DeviceClass of the resource does not select the driver's devices",
-		Operations: []string{Prepare, Migrate},
-		Needs:      []string{cluster.PartClasses, cluster.PartSlices},
+		Code:        "DRM014",
+		Title:       "The DeviceClass of the resource does not select the driver's devices",
+		Why:         "A class that selects none of the driver's devices makes every pod that asks for the resource wait for ever on switched nodes. Its expressions are evaluated here, by the scheduler's own library, on the devices that are published.",
+		Fix:         "Correct the expression by a new class of another name, and take extendedResourceName from the old one last.",
+		Sources:     []string{"k8s.io/dynamic-resource-allocation/cel", "KEP-4381"},
+		Unskippable: true,
+		Operations:  []string{Prepare, Migrate},
+		Needs:       []string{cluster.PartClasses, cluster.PartSlices},
 		Run: func(in Input) []Finding {
 			class, _ := in.Snapshot.ClassFor(in.Resource)
 			if class == nil {

@@ -7,13 +7,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
-// drm015: pools move by labels alone, which takes DaemonSets that heed the label.
 func drm015() Check {
 	return Check{
-		Code:       "DRM015",
-		Title:      "Prepare has not been done",
-		Operations: []string{Migrate},
-		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
+		Code:        "DRM015",
+		Title:       "Prepare has not been done",
+		Why:         "Pools move by node labels alone, which takes DaemonSets that heed the label: the plugin has to stay away from labelled nodes, the driver has to run on no others.",
+		Fix:         "Run dramigrate prepare once for the cluster.",
+		Sources:     []string{"pkg/controller/daemon/daemon_controller.go, v1.37.2"},
+		Unskippable: true,
+		Operations:  []string{Migrate},
+		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			base := Finding{Code: "DRM015", Severity: Blocker, Remedy: prepareRemedy(in)}
 			var out []Finding

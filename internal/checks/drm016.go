@@ -7,13 +7,13 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// drm016: a plugin serves only requests for its own resources. A pod with a claim of
-// its own, or one that asks for a class by its implicit name, cannot run on the pool
-// once that is back on the plugin.
 func drm016() Check {
 	return Check{
 		Code:       "DRM016",
 		Title:      "Workloads on the pool that only DRA can serve",
+		Why:        "A plugin serves requests for its own resources alone. A pod with a claim of its own, or one that asks for a class by its implicit name, cannot run on the pool once that is back on the plugin.",
+		Fix:        "Move the workload to a pool that stays on DRA, or end it.",
+		Sources:    []string{"KEP-5004, implicit extended resource name"},
 		Operations: []string{Rollback},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartSlices},
 		Run: func(in Input) []Finding {

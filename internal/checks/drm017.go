@@ -9,14 +9,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
-// drm017: after a rollback the plugin has to come back to every node. A taint or a
-// label that changed meanwhile would keep it away, and the node without GPUs.
 func drm017() Check {
 	return Check{
-		Code:       "DRM017",
-		Title:      "The plugin would not come back to a node",
-		Operations: []string{Rollback},
-		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
+		Code:        "DRM017",
+		Title:       "The plugin would not come back to a node",
+		Why:         "After a rollback the plugin has to come back to every node. A taint or a label that has changed meanwhile would keep it away, and the node without GPUs.",
+		Fix:         "Make the plugin's DaemonSet fit the node again.",
+		Sources:     []string{"k8s.io/component-helpers/scheduling/corev1/nodeaffinity", "pkg/controller/daemon/daemon_controller.go, v1.37.2"},
+		Unskippable: true,
+		Operations:  []string{Rollback},
+		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			var plugins []*appsv1.DaemonSet
 			for _, p := range in.Inventory.PluginsFor(in.Resource) {

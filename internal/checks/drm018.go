@@ -6,13 +6,13 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// drm018: the drain asks the eviction API, which respects budgets. One that allows
-// nothing now may allow something later, so this is no blocker; the drain waits, with
-// a deadline.
 func drm018() Check {
 	return Check{
 		Code:       "DRM018",
 		Title:      "A disruption budget allows no eviction now",
+		Why:        "The drain asks the eviction API, which respects budgets. One that allows nothing now may allow something later, so this is no blocker: the drain waits for it, with a deadline.",
+		Fix:        "Scale the workload up, or relax the budget for the time of the move.",
+		Sources:    []string{"pkg/registry/core/pod/storage/eviction.go, v1.37.2"},
 		Operations: []string{Migrate, Rollback},
 		Needs:      []string{cluster.PartPods, cluster.PartBudgets, cluster.PartClaims},
 		Run: func(in Input) []Finding {

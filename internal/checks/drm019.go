@@ -6,15 +6,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// drm019: like kubectl drain, the tool evicts a pod that nothing makes again, or one
-// whose local data is lost, only when told to
-// (k8s.io/kubectl/pkg/drain/filters.go, v0.37.2).
 func drm019() Check {
 	return Check{
-		Code:       "DRM019",
-		Title:      "The drain refuses a pod without a flag",
-		Operations: []string{Migrate, Rollback},
-		Needs:      []string{cluster.PartPods, cluster.PartClaims},
+		Code:        "DRM019",
+		Title:       "The drain refuses a pod without a flag",
+		Why:         "Like kubectl drain, the tool evicts a pod that nothing makes again, or one whose local data is lost, only when told to.",
+		Fix:         "Move the pod yourself, or allow it with --evict-unmanaged or --delete-emptydir-data.",
+		Sources:     []string{"k8s.io/kubectl/pkg/drain/filters.go, v0.37.2"},
+		Unskippable: true,
+		Operations:  []string{Migrate, Rollback},
+		Needs:       []string{cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			var out []Finding
 			for _, v := range in.targets() {

@@ -8,12 +8,13 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// drm020: all devices of a pod's extended resources are in one claim, which holds 32
-// at most (k8s.io/api/resource/v1, AllocationResultsMaxSize).
 func drm020() Check {
 	return Check{
 		Code:       "DRM020",
 		Title:      "A pod asks for more devices than one claim can hold",
+		Why:        "All devices of a pod's extended resources are in one claim, which holds 32 at most.",
+		Fix:        "Split the workload, or leave it on a pool that keeps the plugin.",
+		Sources:    []string{"k8s.io/api/resource/v1, AllocationResultsMaxSize, v0.37.2"},
 		Operations: []string{Migrate},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {

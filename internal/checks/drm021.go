@@ -6,13 +6,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// drm021: on a node whose kubelet does not report, pods do not end, the plugin's
-// resources do not go to zero, and slices stay. A migration has no business there. A
-// rollback goes on with the other nodes and says so.
 func drm021() Check {
 	return Check{
 		Code:       "DRM021",
 		Title:      "A node is not ready",
+		Why:        "On a node whose kubelet does not report, pods do not end, the plugin's resources do not go to zero, and slices stay. A migration has no business there; a rollback goes on with the other nodes and says so.",
+		Fix:        "Bring the node back, or take it out of the pool.",
+		Sources:    []string{"pkg/controller/nodelifecycle, v1.37.2"},
 		Operations: []string{Migrate, Rollback},
 		Run: func(in Input) []Finding {
 			down, silent := nodeGroups{}, nodeGroups{}

@@ -7,15 +7,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
-// drm022: the mirror of drm017. The usual reasons are a taint of the pool that the
-// driver's chart does not tolerate, and node labels that its affinity wants and that
-// nothing sets on the pool.
 func drm022() Check {
 	return Check{
-		Code:       "DRM022",
-		Title:      "The driver would not come to a node",
-		Operations: []string{Migrate},
-		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
+		Code:        "DRM022",
+		Title:       "The driver would not come to a node",
+		Why:         "The driver has to come to every node that is switched. The usual reasons why it does not are a taint of the pool that the driver's chart does not tolerate, and node labels that its affinity wants and that nothing sets on the pool.",
+		Fix:         "Make the driver's DaemonSet fit the node: its node selector, affinity and tolerations.",
+		Sources:     []string{"kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm, values.yaml", "pkg/controller/daemon/daemon_controller.go, v1.37.2"},
+		Unskippable: true,
+		Operations:  []string{Migrate},
+		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			var drivers []*appsv1.DaemonSet
 			for _, d := range in.Inventory.DriversFor(in.Driver) {

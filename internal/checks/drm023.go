@@ -8,14 +8,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// drm023: the eviction API answers 500 for a pod that two budgets cover, however
-// many disruptions they allow (pkg/registry/core/pod/storage/eviction.go, v1.37.2).
 func drm023() Check {
 	return Check{
-		Code:       "DRM023",
-		Title:      "Two disruption budgets cover one pod",
-		Operations: []string{Migrate, Rollback},
-		Needs:      []string{cluster.PartPods, cluster.PartBudgets, cluster.PartClaims},
+		Code:        "DRM023",
+		Title:       "Two disruption budgets cover one pod",
+		Why:         "The eviction API answers 500 for a pod that two budgets cover, however many disruptions they allow. Such a pod is never evicted.",
+		Fix:         "Leave one budget that covers the pod.",
+		Sources:     []string{"pkg/registry/core/pod/storage/eviction.go, v1.37.2"},
+		Unskippable: true,
+		Operations:  []string{Migrate, Rollback},
+		Needs:       []string{cluster.PartPods, cluster.PartBudgets, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			var out []Finding
 			for _, v := range in.targets() {

@@ -9,14 +9,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
-// drm024: what the DaemonSets were given by prepare is what keeps the two mechanisms
-// apart on every node that has been switched.
 func drm024() Check {
 	return Check{
-		Code:       "DRM024",
-		Title:      "A node still needs what prepare did",
-		Operations: []string{Unprepare},
-		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartSlices, cluster.PartDaemonSets},
+		Code:        "DRM024",
+		Title:       "A node still needs what prepare did",
+		Why:         "What prepare gave the DaemonSets is what keeps the two mechanisms apart on every node that has been switched.",
+		Fix:         "Roll back every pool that is on DRA first, and end what holds claims of the driver elsewhere.",
+		Sources:     []string{"the gate of this tool: label dramigrate.dev/allocation"},
+		Unskippable: true,
+		Operations:  []string{Unprepare},
+		Needs:       []string{cluster.PartPods, cluster.PartClaims, cluster.PartSlices, cluster.PartDaemonSets},
 		Run: func(in Input) []Finding {
 			switched, held := nodeGroups{}, nodeGroups{}
 			var names []string

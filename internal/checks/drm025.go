@@ -7,15 +7,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
-// drm025: an unknown DaemonSet that mounts the kubelet's folder for device plugins
-// may serve something else there, or only look. Editing the wrong one takes away
-// what nobody meant, and leaves the plugin running.
 func drm025() Check {
 	return Check{
-		Code:       "DRM025",
-		Title:      "It is not certain which DaemonSet is the plugin",
-		Operations: []string{Prepare, Migrate},
-		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
+		Code:        "DRM025",
+		Title:       "It is not certain which DaemonSet is the plugin",
+		Why:         "An unknown DaemonSet that mounts the kubelet's folder for device plugins may serve something else there, or only look. Editing the wrong one takes away what nobody meant, and leaves the plugin running.",
+		Fix:         "Add the exclusion to the node affinity of the right DaemonSet yourself.",
+		Sources:     []string{"k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1, DevicePluginPath"},
+		Unskippable: true,
+		Operations:  []string{Prepare, Migrate},
+		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			var out []Finding
 			for _, p := range in.plugins() {

@@ -12,16 +12,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
-// drm026: a plan passes over nodes that advertise nothing, as over those without
-// GPUs. But a node can be silent for a while (its plugin is down, an operator reloads
-// the driver, nobody deployed a plugin there) and come back on the plugin when the
-// rest of the pool is on DRA.
 func drm026() Check {
 	return Check{
-		Code:       "DRM026",
-		Title:      "A node has devices that it does not advertise",
-		Operations: []string{Migrate},
-		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods, cluster.PartSlices},
+		Code:        "DRM026",
+		Title:       "A node has devices that it does not advertise",
+		Why:         "A plan passes over nodes that advertise nothing, as over those without GPUs. But a node can be silent for a while (its plugin is down, an operator reloads the driver, nobody deployed a plugin there) and come back on the plugin when the rest of the pool is on DRA.",
+		Fix:         "See why nothing advertises the devices, and plan again when the node is back.",
+		Sources:     []string{"NVIDIA/k8s-driver-manager, cmd/driver-manager/main.go", "NVIDIA/k8s-device-plugin#58"},
+		Unskippable: true,
+		Operations:  []string{Migrate},
+		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods, cluster.PartSlices},
 		Run: func(in Input) []Finding {
 			away, young, silent := nodeGroups{}, nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {

@@ -7,15 +7,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// drm027: a node is opened only when the driver publishes the very devices that the
-// plugin had. A driver that does not run its part for them, or that publishes devices
-// without the UUID by which they are compared, would leave the first node closed.
 func drm027() Check {
 	return Check{
-		Code:       "DRM027",
-		Title:      "The driver cannot take over the plugin's devices",
-		Operations: []string{Prepare, Migrate},
-		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods, cluster.PartSlices},
+		Code:        "DRM027",
+		Title:       "The driver cannot take over the plugin's devices",
+		Why:         "A node is opened only when the driver publishes the very devices that the plugin had. A driver that does not run its part for them, or that publishes devices without the UUID by which they are compared, would leave the first node closed.",
+		Fix:         "Switch that part of the driver on, for switched nodes alone.",
+		Sources:     []string{"kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm, values.yaml, resources.gpus.enabled"},
+		Unskippable: true,
+		Operations:  []string{Prepare, Migrate},
+		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods, cluster.PartSlices},
 		Run: func(in Input) []Finding {
 			var out []Finding
 			for _, d := range in.Inventory.DriversFor(in.Driver) {

@@ -6,15 +6,16 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// drm028: a live DeviceClass is never edited, for pods may be served by it. One that
-// has the name of the class which the run would make, and does not carry the resource,
-// would stop the run when its first node is closed already.
 func drm028() Check {
 	return Check{
-		Code:       "DRM028",
-		Title:      "The name of the DeviceClass to be created is taken",
-		Operations: []string{Prepare, Migrate},
-		Needs:      []string{cluster.PartClasses},
+		Code:        "DRM028",
+		Title:       "The name of the DeviceClass to be created is taken",
+		Why:         "A live DeviceClass is never edited, for pods may be served by it. One that has the name of the class which the run would make, and does not carry the resource, would stop the run when its first node is closed already.",
+		Fix:         "Choose another name for the class, or delete the class if nothing uses it.",
+		Sources:     []string{"KEP-5004, DeviceClass.spec.extendedResourceName"},
+		Unskippable: true,
+		Operations:  []string{Prepare, Migrate},
+		Needs:       []string{cluster.PartClasses},
 		Run: func(in Input) []Finding {
 			for i := range in.Snapshot.Classes {
 				c := &in.Snapshot.Classes[i]

@@ -6,13 +6,15 @@ import (
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
-// drm029: the gate's label has three states. With any other value the node belongs to
-// neither mechanism, and no run knows what to put back.
 func drm029() Check {
 	return Check{
-		Code:       "DRM029",
-		Title:      "A node's gate label has a value that no run has set",
-		Operations: []string{Migrate, Rollback},
+		Code:        "DRM029",
+		Title:       "A node's gate label has a value that no run has set",
+		Why:         "A gate's labels have three states. With any other value a node belongs to neither mechanism, and no run knows what to put back.",
+		Fix:         "Find out who sets the label, and take it away.",
+		Sources:     []string{"the gate of this tool: label dramigrate.dev/allocation"},
+		Unskippable: true,
+		Operations:  []string{Migrate, Rollback},
 		Run: func(in Input) []Finding {
 			var out []Finding
 			for _, v := range in.seen() {

@@ -25,4 +25,11 @@ type Finding struct {
 	Message string `json:"message"`
 	// Remedy names the next thing to do, as a command where there is one.
 	Remedy string `json:"remedy,omitempty"`
+	// Skipped is the reason that a person gave for not being stopped by it.
+	Skipped string `json:"skipped,omitempty"`
+}
+
+// Stops says whether apply has to refuse because of the finding.
+func (f Finding) Stops() bool {
+	return f.Skipped == "" && (f.Severity == Blocker || f.Severity == Unknown)
 }

@@ -33,6 +33,11 @@ type state struct {
 func prepared() *state {
 	s := &state{Snapshot: &cluster.Snapshot{
 		Identity: cluster.Identity{UID: "cluster", ServerVersion: "v1.37.2"},
+		Advice:   true,
+		API: cluster.API{ResourceVersions: []string{"v1"}, Features: map[string]cluster.Feature{
+			cluster.FeatureExtendedResource: {Enabled: true, Evidence: "metric kubernetes_feature_enabled"},
+			cluster.FeatureDRA:              {Enabled: true, Evidence: "metric kubernetes_feature_enabled"},
+		}},
 		Nodes:    []corev1.Node{cpuNode("cpu"), gpuNode("m1", "other", 2), gpuNode("n1", "gpu", 2), gpuNode("n2", "gpu", 2)},
 	}}
 	s.addDaemonSet("plugin", map[string]string{"name": "nvidia-device-plugin-ds"}, "/var/lib/kubelet/device-plugins",

@@ -92,7 +92,7 @@ func completePools(a *app) cobra.CompletionFunc {
 		}
 		ctx, cancel := context.WithTimeout(contextOf(cmd), completionTimeout)
 		defer cancel()
-		s, err := a.look(ctx, "")
+		s, err := a.look(ctx, cluster.LoadOptions{})
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}

@@ -13,6 +13,7 @@ import (
 )
 
 func (f *planFlags) addConfigFlag(cmd *cobra.Command) {
+	f.skips.addFlags(cmd)
 	f.set = cmd.Flags()
 	f.set.StringVar(&f.config, "config", "", "intent file (kind "+config.Kind+") with pools and settings; flags override it")
 	offerFiles(cmd, "config", cobra.ShellCompDirectiveFilterFileExt, "yaml", "yml")
@@ -30,6 +31,7 @@ func (f *planFlags) configure(a *app, op plan.Operation, pool *poolFlags) error 
 	fill(f, "tool-namespace", &a.namespace, c.ToolNamespace)
 	fill(f, "resource", &a.resource, c.Resource)
 	fill(f, "driver", &a.driver, c.Driver.Name)
+	f.skipped = c.Skips
 	switch op {
 	case plan.Prepare:
 		fill(f, "driver-manifests", &f.manifests, c.Driver.Manifests)
@@ -102,6 +104,7 @@ func (f *planFlags) choosePool(c *config.Config, pool *poolFlags) error {
 }
 
 func (f *planFlags) poolSettings(c *config.Config) {
+	f.skipped = f.intent.Skips
 	p := f.intent
 	fill(f, "max-unavailable", &f.maxUnavailable, string(p.Batches.MaxUnavailable))
 	fill(f, "drain", &f.drain, string(p.Drain.Evict))

@@ -2,31 +2,48 @@ package cli
 
 import (
 	"errors"
-	"net/url"
+	"fmt"
+	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/tools/clientcmd"
+	"github.com/spf13/cobra"
+
+	"github.com/dramigrate/dramigrate/internal/checks"
+	"github.com/dramigrate/dramigrate/internal/report"
 )
 
-// explain is the one line that a person reads: the error, and for the common ways
-// in which a cluster cannot be used, the next thing to do.
-func explain(err error) string {
-	var dial *url.Error
-	switch {
-	case clientcmd.IsEmptyConfig(err):
-		return "no cluster to talk to: set KUBECONFIG or give --kubeconfig"
-	case apierrors.IsUnauthorized(err):
-		return err.Error() + "; the credentials of this kubeconfig are not accepted: log in again"
-	case apierrors.IsForbidden(err):
-		return err.Error() + "; ask for this permission, or use another --context"
-	case errors.As(err, &dial):
-		u, parseErr := url.Parse(dial.URL)
-		if parseErr != nil {
-			return err.Error()
-		}
-		return "the cluster at " + u.Scheme + "://" + u.Host + " cannot be reached: " + dial.Err.Error() +
-			"; check --kubeconfig and --context"
-	default:
-		return err.Error()
+func newExplain(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain CODE",
+		Short: "Say what a check is about: why it matters, what to do, where it is written",
+		Long: `Say what a check of the catalogue is about: what goes wrong and why, what to do about
+it, and the KEP, source file or page of documentation where that can be verified. Needs
+no cluster.`,
+		Example: "  dramigrate explain DRM006",
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return completeCodes(cmd, args, typed)
+		},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError("one CODE is expected, not %d arguments; `dramigrate check --list` shows them", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, ok := checks.Find(strings.ToUpper(args[0]))
+			if !ok {
+				return usageError("%w", unknownCode(args[0]))
+			}
+			return report.Explain(a.styled(a.Out), c)
+		},
 	}
+}
+
+func unknownCode(code string) error {
+	if code == "" {
+		return errors.New("a code such as DRM006 is expected; `dramigrate check --list` shows them")
+	}
+	return fmt.Errorf("there is no check %q; `dramigrate check --list` shows them", code)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -23,6 +24,8 @@ type Factory interface {
 	Config() (*rest.Config, error)
 	// Client reads and writes built-in kinds, in protobuf where it is served.
 	Client() (kubernetes.Interface, error)
+	// Dynamic reads the kinds of others.
+	Dynamic() (dynamic.Interface, error)
 	Clock() clock.WithTicker
 }
 
@@ -100,6 +103,18 @@ func (f *kubeFactory) Client() (kubernetes.Interface, error) {
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	return client, nil
+}
+
+func (f *kubeFactory) Dynamic() (dynamic.Interface, error) {
+	config, err := f.Config()
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}

@@ -24,11 +24,11 @@ func (a *app) addFrom(cmd *cobra.Command) {
 func (a *app) offline() bool { return len(a.from) > 0 }
 
 // lookAtFiles reads what --from names.
-func (a *app) lookAtFiles(ctx context.Context, namespace string) (*cluster.Snapshot, error) {
+func (a *app) lookAtFiles(ctx context.Context, o cluster.LoadOptions) (*cluster.Snapshot, error) {
 	if slices.Contains(a.from, "") {
 		return nil, usageError("--from: name a file, a folder, or - for standard input")
 	}
-	s, ignored, err := a.readFiles(ctx, namespace)
+	s, ignored, err := a.readFiles(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +43,10 @@ func (a *app) lookAtFiles(ctx context.Context, namespace string) (*cluster.Snaps
 
 // readFiles reads, or gives up when the context ends: a pipe that nobody writes to
 // would hold the process for ever.
-func (a *app) readFiles(ctx context.Context, namespace string) (*cluster.Snapshot, map[string]int, error) {
+func (a *app) readFiles(ctx context.Context, o cluster.LoadOptions) (*cluster.Snapshot, map[string]int, error) {
 	var ignored map[string]int
 	s, err := interruptible(ctx, func() (s *cluster.Snapshot, err error) {
-		s, ignored, err = offline.Read(ctx, a.from, offline.Options{Namespace: namespace, Stdin: a.In})
+		s, ignored, err = offline.Read(ctx, a.from, offline.Options{Namespace: o.Namespace, Advice: o.Advice, Stdin: a.In})
 		return s, err
 	})
 	switch {

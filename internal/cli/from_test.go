@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
@@ -23,6 +24,11 @@ func (w noWorld) Config() (*rest.Config, error) {
 }
 
 func (w noWorld) Client() (kubernetes.Interface, error) {
+	w.t.Error("asks for a client")
+	return nil, errInterrupted
+}
+
+func (w noWorld) Dynamic() (dynamic.Interface, error) {
 	w.t.Error("asks for a client")
 	return nil, errInterrupted
 }

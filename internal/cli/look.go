@@ -9,17 +9,22 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// look is the cluster as a verb sees it once, with the records of the tool's
-// namespace that it names. With --from it is what the files hold.
-func (a *app) look(ctx context.Context, namespace string) (*cluster.Snapshot, error) {
+// look is the cluster as a verb sees it once, with what the options ask for. With
+// --from it is what the files hold.
+func (a *app) look(ctx context.Context, o cluster.LoadOptions) (*cluster.Snapshot, error) {
 	if a.offline() {
-		return a.lookAtFiles(ctx, namespace)
+		return a.lookAtFiles(ctx, o)
 	}
 	client, err := a.Client()
 	if err != nil {
 		return nil, err
 	}
-	s, err := cluster.Load(ctx, client, cluster.LoadOptions{Namespace: namespace})
+	if o.Advice {
+		if o.Dynamic, err = a.Dynamic(); err != nil {
+			return nil, err
+		}
+	}
+	s, err := cluster.Load(ctx, client, o)
 	return s, nothingSeen(err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/config"
 	"github.com/dramigrate/dramigrate/internal/plan"
 )
@@ -25,6 +26,7 @@ type planFlags struct {
 	pullSecret     string
 	manifests      string
 	rollout        string
+	skips          skipFlags
 
 	// config is the intent file; set are the flags of the verb, which override it.
 	config string
@@ -32,6 +34,8 @@ type planFlags struct {
 	// intent is what only the intent file can say.
 	intent config.Pool
 	class  string
+	// skipped are the skips of the intent file, for where no --skip is given.
+	skipped []checks.FindingSkip
 }
 
 // helperImageVariable is the environment's default for --helper-image.
@@ -70,6 +74,13 @@ func (f *planFlags) addPrepareFlags(cmd *cobra.Command) {
 
 // settings checks the flags of an operation and turns them into a plan's settings.
 func (f *planFlags) settings(op plan.Operation) (plan.Settings, error) {
+	skips, err := f.skips.parse()
+	if err != nil {
+		return plan.Settings{}, err
+	}
+	if len(skips) == 0 {
+		skips = f.skipped
+	}
 	s := plan.Settings{PluginRollout: f.rollout}
 	if op == plan.Migrate || op == plan.Rollback {
 		s = plan.Settings{
@@ -83,11 +94,12 @@ func (f *planFlags) settings(op plan.Operation) (plan.Settings, error) {
 		s.ClassName = f.class
 		s.Soak, s.KubeletGrace = metav1.Duration{Duration: f.soak}, metav1.Duration{Duration: f.kubeletGrace}
 	}
+	if op == plan.Unprepare {
+		s = plan.Settings{}
+	}
+	s.Skips = skips
 	if err := s.Validate(op); err != nil {
 		return plan.Settings{}, usageError("--%w", err)
-	}
-	if op == plan.Unprepare {
-		return plan.Settings{}, nil
 	}
 	return s, nil
 }

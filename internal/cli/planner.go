@@ -32,7 +32,7 @@ func (p *planner) plan(ctx context.Context) (*plan.Plan, error) {
 // look is plan, with what the plan was made from; that is there even if no plan could
 // be made.
 func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, error) {
-	s, err := p.app.look(ctx, p.namespace)
+	s, err := p.app.look(ctx, cluster.LoadOptions{Namespace: p.namespace, Advice: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,10 +104,11 @@ func (p *planner) find(s *cluster.Snapshot) (cluster.NodePool, error) {
 func verdict(findings []checks.Finding) int {
 	code := ExitOK
 	for _, f := range findings {
-		switch f.Severity {
-		case checks.Blocker:
+		switch {
+		case !f.Stops():
+		case f.Severity == checks.Blocker:
 			return ExitBlocked
-		case checks.Unknown:
+		default:
 			code = ExitUnknown
 		}
 	}

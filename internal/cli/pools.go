@@ -7,6 +7,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/spf13/cobra"
 
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/report"
 	"github.com/dramigrate/dramigrate/internal/status"
 )
@@ -31,7 +32,7 @@ Exit code 7: nodes may not be read, so nothing could be said.`,
 }
 
 func runPools(ctx context.Context, a *app, format *format) error {
-	s, err := a.look(ctx, a.namespace)
+	s, err := a.look(ctx, cluster.LoadOptions{Namespace: a.namespace})
 	if err != nil {
 		return err
 	}

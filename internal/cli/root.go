@@ -111,6 +111,7 @@ Resource Allocation (DRA), and back. Workloads that ask for nvidia.com/gpu are n
 touched: a DeviceClass serves the same name.
 
   dramigrate pools                        what there is
+  dramigrate check                        what could go wrong
   dramigrate prepare --driver-manifests DIR   once a cluster: shared objects
   dramigrate plan POOL                    what a move would do; changes nothing
   dramigrate apply POOL                   move the pool
@@ -143,7 +144,7 @@ touched: a DeviceClass serves the same name.
 	}
 
 	root.AddCommand(
-		newPools(a), newPlan(a), newPrepare(a), newApply(a), newRollback(a), newUnprepare(a),
+		newPools(a), newCheck(a), newExplain(a), newPlan(a), newPrepare(a), newApply(a), newRollback(a), newUnprepare(a),
 		newStatus(a), newVerify(a), newUnlock(a), newNodeProbe(a), newVersion(a), newSnapshot(a),
 	)
 	addCompletion(root, a.Streams)

@@ -18,8 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 	discoveryfake "k8s.io/client-go/discovery/fake"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -40,6 +43,11 @@ type world struct {
 func (w *world) Config() (*rest.Config, error)         { return &rest.Config{Host: "fake"}, nil }
 func (w *world) Client() (kubernetes.Interface, error) { return w.client, nil }
 func (w *world) Clock() clock.WithTicker               { return w.clock }
+
+// Dynamic serves what every server does; nothing of others is installed.
+func (w *world) Dynamic() (dynamic.Interface, error) {
+	return dynamicfake.NewSimpleDynamicClient(scheme.Scheme), nil
+}
 
 // runnerFunc is an engine that only answers.
 type runnerFunc func(context.Context, *plan.Plan, engine.Payload) error

@@ -56,7 +56,7 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := o.app.look(ctx, o.app.namespace)
+	s, err := o.app.look(ctx, cluster.LoadOptions{Namespace: o.app.namespace, Advice: true})
 	if err != nil {
 		return err
 	}

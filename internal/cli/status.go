@@ -73,7 +73,7 @@ because nodes (with --history: journals) may not be read.`,
 }
 
 func (o *statusOptions) once(ctx context.Context) error {
-	s, err := o.app.look(ctx, o.app.namespace)
+	s, err := o.app.look(ctx, cluster.LoadOptions{Namespace: o.app.namespace})
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (o *statusOptions) print(out *status.Status) error {
 // runs lists what the journals keep.
 func (o *statusOptions) runs(ctx context.Context) error {
 	a := o.app
-	s, err := a.look(ctx, a.namespace)
+	s, err := a.look(ctx, cluster.LoadOptions{Namespace: a.namespace})
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/engine"
 	"github.com/dramigrate/dramigrate/internal/report"
 	"github.com/dramigrate/dramigrate/internal/status"
@@ -66,7 +67,7 @@ it has to be. 7: something could not be seen.`,
 }
 
 func (o *verifyOptions) run(ctx context.Context) error {
-	s, err := o.app.look(ctx, "")
+	s, err := o.app.look(ctx, cluster.LoadOptions{})
 	if err != nil {
 		return err
 	}

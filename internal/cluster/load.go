@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -40,6 +41,47 @@ const (
 	PartManagers = "managedfields"
 )
 
+// The parts that are read for advice only (LoadOptions.Advice): no run depends on them.
+const (
+	PartDeployments     = "deployments"
+	PartStatefulSets    = "statefulsets"
+	PartJobs            = "jobs"
+	PartCronJobs        = "cronjobs"
+	PartQuotas          = "resourcequotas"
+	PartLimitRanges     = "limitranges"
+	PartNamespaces      = "all-namespaces" // PartIdentity is one of them
+	PartPriorityClasses = "priorityclasses"
+
+	PartPrometheusRules     = "prometheusrules"
+	PartServiceMonitors     = "servicemonitors"
+	PartAutoscalers         = "horizontalpodautoscalers"
+	PartVerticalAutoscalers = "verticalpodautoscalers"
+	PartScaledObjects       = "scaledobjects"
+	PartDashboards          = "dashboards" // ConfigMaps with DashboardLabel
+
+	PartClusterPolicies = "clusterpolicies"
+	PartGPUClusters     = "gpuclusters"
+	PartNVIDIADrivers   = "nvidiadrivers"
+	PartDeviceConfigs   = "deviceconfigs"
+
+	PartResourceAPI = "resource.k8s.io" // the versions that are served
+	PartFeatures    = "features"
+)
+
+// AdviceParts are the parts that are read for advice only.
+func AdviceParts() []string {
+	return []string{
+		PartDeployments, PartStatefulSets, PartJobs, PartCronJobs,
+		PartQuotas, PartLimitRanges, PartNamespaces, PartPriorityClasses,
+		PartPrometheusRules, PartServiceMonitors, PartAutoscalers, PartVerticalAutoscalers, PartScaledObjects, PartDashboards,
+		PartClusterPolicies, PartGPUClusters, PartNVIDIADrivers, PartDeviceConfigs,
+		PartResourceAPI, PartFeatures,
+	}
+}
+
+// IsAdvice says that a part is read for advice only.
+func IsAdvice(part string) bool { return slices.Contains(AdviceParts(), part) }
+
 // LoadOptions bound what a load asks of the API server. Zero values mean defaults.
 type LoadOptions struct {
 	// PageSize is the number of objects in one answer; 500 by default, like kubectl.
@@ -49,6 +91,12 @@ type LoadOptions struct {
 	// Namespace is the tool's own, whose journals and locks are read; without it they
 	// are not, and nobody asks for them.
 	Namespace string
+	// Advice asks for the parts of AdviceParts too. Without it they are not read and
+	// Snapshot.Advice is false.
+	Advice bool
+	// Dynamic reads, with Advice, the kinds of CustomKinds; if it is nil they are
+	// unknown.
+	Dynamic dynamic.Interface
 }
 
 // Load reads the cluster once. Lists are paged, and a page is dropped as soon as
@@ -56,14 +104,12 @@ type LoadOptions struct {
 // that the server does not serve, becomes an entry of Unknown; only nodes must be
 // readable. Every other failure, a context that ended included, is an error.
 func Load(ctx context.Context, client kubernetes.Interface, o LoadOptions) (*Snapshot, error) {
-	l := &loader{client: client, page: cmp.Or(o.PageSize, 500), namespace: o.Namespace}
+	l := &loader{client: client, dynamic: o.Dynamic, page: cmp.Or(o.PageSize, 500), namespace: o.Namespace}
+	l.out.Advice = o.Advice
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(cmp.Or(o.Concurrency, 4))
 	// The longest list goes first, so that the others run beside it.
-	for _, part := range []struct {
-		name string
-		load func(context.Context) error
-	}{
+	parts := []loading{
 		{PartPods, l.pods},
 		{PartNodes, l.nodes},
 		{PartSlices, l.slices},
@@ -75,7 +121,11 @@ func Load(ctx context.Context, client kubernetes.Interface, o LoadOptions) (*Sna
 		{PartVersion, l.version},
 		{PartJournals, l.journals},
 		{PartLocks, l.locks},
-	} {
+	}
+	if o.Advice {
+		parts = append(parts, l.advice()...)
+	}
+	for _, part := range parts {
 		g.Go(func() error { return l.tolerate(part.name, part.load(ctx)) })
 	}
 	if err := g.Wait(); err != nil {
@@ -85,12 +135,21 @@ func Load(ctx context.Context, client kubernetes.Interface, o LoadOptions) (*Sna
 	return &l.out, nil
 }
 
+// loading is how one part is read.
+type loading struct {
+	name string
+	load func(context.Context) error
+}
+
 type loader struct {
 	client    kubernetes.Interface
+	dynamic   dynamic.Interface
 	page      int64
 	namespace string
-	mu        sync.Mutex // guards out.Unknown; every other field has one writer
-	out       Snapshot
+	// mu guards what has more than one writer: out.Unknown, out.Workloads, out.Queries
+	// and out.Operators.
+	mu  sync.Mutex
+	out Snapshot
 }
 
 // tolerate turns the failures that say "you cannot see this" into an Unknown.
@@ -123,6 +182,17 @@ func collect[L metav1.ListInterface, In, Out any](
 	items func(L) []In,
 	slim func(*In) Out,
 ) error {
+	return walk(ctx, size, func() { *out = nil }, fetch, items, func(in *In) { *out = append(*out, slim(in)) })
+}
+
+// walk goes through a paged list like collect; take is called with each object, and
+// restart when those that were taken no longer count.
+func walk[L metav1.ListInterface, In any](
+	ctx context.Context, size int64, restart func(),
+	fetch func(context.Context, metav1.ListOptions) (L, error),
+	items func(L) []In,
+	take func(*In),
+) error {
 	opts := metav1.ListOptions{Limit: size}
 	for restarts := 0; ; {
 		if err := ctx.Err(); err != nil {
@@ -131,7 +201,7 @@ func collect[L metav1.ListInterface, In, Out any](
 		page, err := fetch(ctx, opts)
 		switch {
 		case err != nil && opts.Continue != "" && apierrors.IsResourceExpired(err):
-			*out = nil
+			restart()
 			restarts++
 			opts = metav1.ListOptions{Limit: size}
 			if restarts > maxRestarts {
@@ -143,7 +213,7 @@ func collect[L metav1.ListInterface, In, Out any](
 		}
 		objects := items(page)
 		for i := range objects {
-			*out = append(*out, slim(&objects[i]))
+			take(&objects[i])
 		}
 		if opts.Continue = page.GetContinue(); opts.Continue == "" {
 			return nil
@@ -271,6 +341,7 @@ func (s *Snapshot) Sort() {
 	byName(s.Budgets)
 	slices.SortFunc(s.Journals, func(a, b Journal) int { return cmp.Compare(a.Pool, b.Pool) })
 	slices.SortFunc(s.Locks, func(a, b LockInfo) int { return cmp.Compare(a.Name, b.Name) })
+	s.sortAdvice()
 	slices.SortFunc(s.Unknown, func(a, b Unknown) int { return cmp.Compare(a.Part, b.Part) })
 }
 

@@ -43,13 +43,51 @@ func (p *Pod) Object() *corev1.Pod {
 	}
 	if p.Waiting != "" {
 		out.Status.ContainerStatuses = []corev1.ContainerStatus{{
-			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: p.Waiting}},
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: p.Waiting, Message: p.WaitingMessage}},
 		}}
 	}
+	p.putFacts(out)
 	p.putVolumes(&out.Spec)
 	p.putContainers(&out.Spec)
 	p.putClaims(out)
 	return out
+}
+
+// putFacts writes what one field of a pod tells alone.
+func (p *Pod) putFacts(out *corev1.Pod) {
+	out.CreationTimestamp = metav1.NewTime(p.Created)
+	out.Finalizers = p.Finalizers
+	out.Spec.Priority, out.Spec.PriorityClassName = p.Priority, p.PriorityClass
+	out.Spec.TerminationGracePeriodSeconds = p.GracePeriodSeconds
+	out.Spec.RestartPolicy = p.RestartPolicy
+	if p.PreemptionPolicy != "" {
+		out.Spec.PreemptionPolicy = ptr.To(p.PreemptionPolicy)
+	}
+	if p.RuntimeClass != "" {
+		out.Spec.RuntimeClassName = ptr.To(p.RuntimeClass)
+	}
+	for _, name := range p.SchedulingGates {
+		out.Spec.SchedulingGates = append(out.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: name})
+	}
+	if p.Group != "" {
+		out.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(p.Group)}
+	}
+	if len(p.NodeLabels) > 0 {
+		out.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: p.NodeLabels}},
+			},
+		}}
+	}
+	if p.Guaranteed {
+		out.Status.QOSClass = corev1.PodQOSGuaranteed
+	}
+	if c := p.Scheduled; c != nil {
+		out.Status.Conditions = append(out.Status.Conditions, corev1.PodCondition{
+			Type: corev1.PodScheduled, Status: c.Status, Reason: c.Reason, Message: c.Message,
+		})
+	}
+	out.Status.Reason, out.Status.Message = p.Reason, p.Message
 }
 
 func (p *Pod) putVolumes(spec *corev1.PodSpec) {
@@ -104,6 +142,24 @@ func (p *Pod) putContainers(spec *corev1.PodSpec) {
 	for i, image := range images {
 		spec.Containers = append(spec.Containers, corev1.Container{Name: fmt.Sprintf("other-%d", i), Image: image})
 	}
+	p.putOnContainer(spec)
+}
+
+// putOnContainer gives to one container what the projection says of any.
+func (p *Pod) putOnContainer(spec *corev1.PodSpec) {
+	c := &corev1.Container{}
+	switch {
+	case len(spec.InitContainers) > 0:
+		c = &spec.InitContainers[0]
+	case len(spec.Containers) > 0:
+		c = &spec.Containers[0]
+	}
+	if p.Privileged {
+		c.SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
+	}
+	if p.VisibleDevices != "" {
+		c.Env = []corev1.EnvVar{{Name: visibleDevicesVariable, Value: p.VisibleDevices}}
+	}
 }
 
 func container(requests []Request) corev1.Container {
@@ -118,14 +174,25 @@ func container(requests []Request) corev1.Container {
 }
 
 // putClaims names every claim in the spec. One that is not generated yet has neither
-// a name nor a status.
+// a name nor a status; it takes one of the templates. The status of a template that is
+// left says that there is nothing more to generate of it.
 func (p *Pod) putClaims(out *corev1.Pod) {
+	templates := p.ClaimTemplates
 	for i, claim := range p.Claims {
 		ref := corev1.PodResourceClaim{Name: fmt.Sprintf("claim-%d", i)}
-		if claim != "" {
+		switch {
+		case claim != "":
 			ref.ResourceClaimName = ptr.To(claim)
+		case len(templates) > 0:
+			ref.ResourceClaimTemplateName, templates = ptr.To(templates[0]), templates[1:]
 		}
 		out.Spec.ResourceClaims = append(out.Spec.ResourceClaims, ref)
+	}
+	for i, template := range templates {
+		name := fmt.Sprintf("template-%d", i)
+		out.Spec.ResourceClaims = append(out.Spec.ResourceClaims,
+			corev1.PodResourceClaim{Name: name, ResourceClaimTemplateName: ptr.To(template)})
+		out.Status.ResourceClaimStatuses = append(out.Status.ResourceClaimStatuses, corev1.PodResourceClaimStatus{Name: name})
 	}
 	if p.Bridge == nil {
 		return

@@ -1,6 +1,10 @@
 package cluster
 
 import (
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -41,8 +45,65 @@ type Pod struct {
 	// Waiting is the first waiting or terminated reason of a container
 	// ("CrashLoopBackOff"), for messages; empty if none.
 	Waiting string
+	// WaitingMessage is what the kubelet says about Waiting, at most 2 KiB. A container
+	// that has ended may have written its message itself; that is not kept.
+	WaitingMessage string
+	// Created is metadata.creationTimestamp, in UTC.
+	Created time.Time
+	// Priority is spec.priority; nil if admission has not set it, as in a template.
+	Priority *int32
+	// PriorityClass is spec.priorityClassName.
+	PriorityClass string
+	// PreemptionPolicy is spec.preemptionPolicy; empty for PreemptLowerPriority, the
+	// default.
+	PreemptionPolicy corev1.PreemptionPolicy
+	// GracePeriodSeconds is spec.terminationGracePeriodSeconds; nil for 30, the default.
+	GracePeriodSeconds *int64
+	// RestartPolicy is spec.restartPolicy; empty for Always, the default.
+	RestartPolicy corev1.RestartPolicy
+	// RuntimeClass is spec.runtimeClassName.
+	RuntimeClass string
+	Finalizers   []string
+	// Guaranteed is true if the pod's QoS class is Guaranteed: the kubelet's CPU,
+	// memory and topology managers align no other pod.
+	Guaranteed bool
+	// Privileged is true if a container is, an init container included. It sees every
+	// device of its node, whatever it asks for.
+	Privileged bool
+	// VisibleDevices is the first value of NVIDIA_VISIBLE_DEVICES in the environment of
+	// a container, at most 1 KiB. The NVIDIA container runtime may act on it although
+	// the pod asks for no device.
+	VisibleDevices string
+	// SchedulingGates are the names of spec.schedulingGates.
+	SchedulingGates []string
+	// Group is the pod group that the pod is scheduled with: spec.schedulingGroup, or
+	// the label of the coscheduling plugin; empty if the pod is scheduled alone.
+	Group string
+	// Queue is the Kueue LocalQueue that admits the pod (kueue.x-k8s.io/queue-name).
+	Queue string
+	// NodeLabels is what the nodeSelector and the terms of the required node affinity
+	// ask of node labels, each once and sorted by key. Terms are alternatives, so that
+	// not each of these has to hold.
+	NodeLabels []corev1.NodeSelectorRequirement
+	// ClaimTemplates are the ResourceClaimTemplates of spec.resourceClaims, in order.
+	ClaimTemplates []string
+	// Scheduled is the condition PodScheduled as long as it is not true; nil for a pod
+	// that is bound, or that no scheduler has looked at.
+	Scheduled *Condition
+	// Reason and Message are those of the pod's status ("UnexpectedAdmissionError"),
+	// not of a condition; the message has at most 2 KiB.
+	Reason, Message string
 	// HelperNode is the node that a helper pod of the tool is for, bound or not.
 	HelperNode string
+}
+
+// Condition is one condition of a pod.
+type Condition struct {
+	Status corev1.ConditionStatus
+	// Reason is a word for programs ("Unschedulable", "SchedulingGated").
+	Reason string
+	// Message is for people, at most 2 KiB.
+	Message string
 }
 
 // Owner names a controlling owner reference.
@@ -86,3 +147,20 @@ func (p *Pod) Finished() bool {
 // IsHelper says that the pod is one of the tool's own short ones. A run that was
 // killed may have left it; the next run removes it, and it is nobody's workload.
 func (p *Pod) IsHelper() bool { return p.Labels[HelperLabel] != "" }
+
+// WorkloadOwner is what a person edits to change the pod: its controlling owner, or the
+// Deployment that owns its ReplicaSet. The Deployment's UID is not known from the pod.
+// The deployment controller names a ReplicaSet <deployment>-<hash> and labels its pods
+// with the hash (pkg/controller/deployment/sync.go, v1.37.2); a ReplicaSet of anything
+// else has no such label on its pods.
+func (p *Pod) WorkloadOwner() Owner {
+	hash := p.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+	if p.Owner.Kind != "ReplicaSet" || hash == "" {
+		return p.Owner
+	}
+	name, ok := strings.CutSuffix(p.Owner.Name, "-"+hash)
+	if !ok || name == "" {
+		return p.Owner
+	}
+	return Owner{Kind: KindDeployment, Name: name}
+}

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubectl/pkg/util/qos"
 )
 
 // ProjectPod takes from a pod what the tool needs of it. The result shares no
@@ -23,8 +24,19 @@ func ProjectPod(p *corev1.Pod) Pod {
 		SchedulerName: p.Spec.SchedulerName,
 		Claims:        claimNames(p),
 		Bridge:        bridge(p.Status.ExtendedResourceClaimStatus),
-		Waiting:       waiting(p),
+		Created:       created(p.CreationTimestamp),
+		PriorityClass: p.Spec.PriorityClassName,
+		Finalizers:    p.Finalizers,
+		Guaranteed:    qos.GetPodQOS(p) == corev1.PodQOSGuaranteed,
+		Group:         podGroup(p),
+		Queue:         p.Labels[QueueLabel],
+		NodeLabels:    nodeLabels(&p.Spec),
+		Scheduled:     scheduled(p),
+		Reason:        bounded(p.Status.Reason, maxReason),
+		Message:       bounded(p.Status.Message, maxMessage),
 	}
+	out.Waiting, out.WaitingMessage = waiting(p)
+	out.putPolicies(&p.Spec)
 	if out.IsHelper() {
 		out.HelperNode = p.Annotations[HelperNodeAnnotation]
 	}
@@ -43,15 +55,25 @@ func ProjectPod(p *corev1.Pod) Pod {
 	for i := range p.Spec.InitContainers {
 		c := &p.Spec.InitContainers[i]
 		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-		out.Images = append(out.Images, c.Image)
-		out.Requests = append(out.Requests, requests(c, !sidecar)...)
+		out.addContainer(c, !sidecar)
 	}
 	for i := range p.Spec.Containers {
 		c := &p.Spec.Containers[i]
-		out.Images = append(out.Images, c.Image)
-		out.Requests = append(out.Requests, requests(c, false)...)
+		out.addContainer(c, false)
 	}
 	return out
+}
+
+// addContainer takes from a container what the projection keeps of it.
+func (p *Pod) addContainer(c *corev1.Container, initial bool) {
+	p.Images = append(p.Images, c.Image)
+	p.Requests = append(p.Requests, requests(c, initial)...)
+	if s := c.SecurityContext; s != nil && s.Privileged != nil && *s.Privileged {
+		p.Privileged = true
+	}
+	if p.VisibleDevices == "" {
+		p.VisibleDevices = visibleDevices(c)
+	}
 }
 
 // CachedPod is a projected pod in a watch's cache, with what the cache needs to find it.
@@ -132,16 +154,26 @@ func podReady(p *corev1.Pod) bool {
 	return false
 }
 
-func waiting(p *corev1.Pod) string {
+func waiting(p *corev1.Pod) (reason, message string) {
 	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for i := range list {
 			switch s := list[i].State; {
 			case s.Waiting != nil && s.Waiting.Reason != "":
-				return s.Waiting.Reason
+				return s.Waiting.Reason, bounded(s.Waiting.Message, maxMessage)
 			case s.Terminated != nil && s.Terminated.Reason != "" && s.Terminated.ExitCode != 0:
-				return s.Terminated.Reason
+				return s.Terminated.Reason, terminatedMessage(s.Terminated)
 			}
 		}
+	}
+	return "", ""
+}
+
+// terminatedMessage keeps the message of a container that never ran: the runtime wrote
+// it. That of one that ran is the program's own, or the end of its log.
+func terminatedMessage(s *corev1.ContainerStateTerminated) string {
+	switch s.Reason {
+	case "StartError", "ContainerCannotRun":
+		return bounded(s.Message, maxMessage)
 	}
 	return ""
 }

@@ -30,6 +30,24 @@ type Snapshot struct {
 	// objects has no pool.
 	Journals []Journal
 	Locks    []LockInfo
+	// Advice says that the parts of AdviceParts were asked for. If they were not, the
+	// fields below are empty and IsUnknown says so; Unknown does not list them, as
+	// nobody is told that something is missing which he did not ask for.
+	Advice bool
+	// Workloads are those whose pods would ask for an extended resource or a claim.
+	Workloads       []Workload
+	Quotas          []corev1.ResourceQuota
+	LimitRanges     []corev1.LimitRange
+	Namespaces      []Namespace
+	PriorityClasses []PriorityClass
+	// Queries are what monitoring, autoscalers and dashboards ask about the devices
+	// that nodes or pods have, sorted by object and place.
+	Queries []Query
+	// Operators are the objects that tell a vendor's operator what to run, sorted by
+	// kind.
+	Operators []OperatorObject
+	// API is what the server can do.
+	API API
 	// Unknown lists what could not be read. A rule that needs such a part must
 	// answer "unknown", never "fine".
 	Unknown []Unknown

@@ -18,12 +18,15 @@ func (s *Snapshot) Node(name string) (*corev1.Node, bool) {
 	return nil, false
 }
 
-// IsUnknown says why a part could not be read, if so.
+// IsUnknown says why a part could not be read, if so, or that it was not asked for.
 func (s *Snapshot) IsUnknown(part string) (reason string, unknown bool) {
 	for _, u := range s.Unknown {
 		if u.Part == part {
 			return u.Reason, true
 		}
+	}
+	if !s.Advice && IsAdvice(part) {
+		return "not asked for", true
 	}
 	return "", false
 }

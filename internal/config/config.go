@@ -7,6 +7,7 @@ package config
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/plan"
 )
@@ -91,6 +92,9 @@ type PoolSettings struct {
 	KubeletGrace *metav1.Duration `json:"kubeletGrace,omitempty"`
 	// Deadlines bound what a run waits for on a node.
 	Deadlines plan.Deadlines `json:"deadlines,omitzero"`
+	// Skips are the findings that do not stop a run, each with its reason (--skip,
+	// --skip-reason). A pool has its own and the file's.
+	Skips []checks.FindingSkip `json:"skips,omitempty"`
 }
 
 // Drain is what a drain evicts.

@@ -119,7 +119,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a second document", head + "---\na: b\n", "f:3:1: holds a second document; one file is one MigrationConfig"},
 		{"no YAML", head + "a: [b\n", "f: not YAML, near line 2: did not find expected ',' or ']'"},
 		{"a tab", head + "drain:\n\tevict: gpu\n", "f: not YAML, near line 4: found character that cannot start any token"},
-		{"an unknown field", head + "drian: {}\n", "f:3:1: drian: unknown field; known are apiVersion, batches, class, deadlines, drain, driver, helper, kind, kubeletGrace, pluginRollout, pools, resource, soak, toolNamespace"},
+		{"an unknown field", head + "drian: {}\n", "f:3:1: drian: unknown field; known are apiVersion, batches, class, deadlines, drain, driver, helper, kind, kubeletGrace, pluginRollout, pools, resource, skips, soak, toolNamespace"},
 		{"an unknown field, deep", head + "pools:\n- name: a\n  batches:\n    frist: 2\n", "f:6:5: pools[0].batches.frist: unknown field; known are explicit, first, maxUnavailable"},
 		{"explicit batches of no pool", head + "batches: {explicit: []}\n", "f:3:11: batches.explicit: unknown field; known are first, maxUnavailable"},
 		{"a field twice", head + "soak: 1s\nresource: a/b\nsoak: 2s\n", "f:5:1: soak: stands twice, first in line 3"},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,6 +21,7 @@ func (p PoolSettings) over(file PoolSettings) PoolSettings {
 		Soak:         cmp.Or(p.Soak, file.Soak),
 		KubeletGrace: cmp.Or(p.KubeletGrace, file.KubeletGrace),
 		Deadlines:    deadlinesOver(p.Deadlines, file.Deadlines),
+		Skips:        slices.Concat(p.Skips, file.Skips),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/plan"
 )
 
@@ -76,6 +77,11 @@ func (d *decoder) oneOf(field, value string, allowed ...string) {
 }
 
 func (d *decoder) settings(prefix string, s PoolSettings) {
+	for i := range s.Skips {
+		if err := checks.ValidateSkips(s.Skips[i : i+1]); err != nil {
+			d.refuse(fmt.Sprintf("%sskips[%d]", prefix, i), "%v", err)
+		}
+	}
 	d.oneOf(prefix+"drain.evict", string(s.Drain.Evict), string(EvictGPU), string(EvictAll))
 	d.atLeast(prefix+"drain.timeout", s.Drain.Timeout, 1)
 	d.atLeast(prefix+"soak", s.Soak, 0)

@@ -124,12 +124,13 @@ func (n *nodeRun) mappingHurts(ctx context.Context) error {
 	findings := checks.BeforeMapping(checks.Input{
 		Snapshot: snap, Inventory: gate.Detect(snap), Gate: n.plan.Gate, Pool: pool, Resource: n.plan.Resource,
 		Resources: n.plan.Resources, Driver: n.plan.Driver.Name, Operation: string(n.plan.Operation), Drain: n.plan.Settings.Drain,
+		Skips: n.plan.Settings.Skips,
 	})
 	for _, f := range findings {
-		switch f.Severity {
-		case checks.Blocker, checks.Unknown:
+		switch {
+		case f.Stops():
 			return fmt.Errorf("%s %s: %s; %s", f.Code, f.Object, f.Message, f.Remedy)
-		case checks.Warning:
+		case f.Severity == checks.Warning:
 			n.emit(event.Warned{Stamp: n.stamp(), Node: n.ref.Name, Message: fmt.Sprintf("%s %s: %s", f.Code, f.Object, f.Message)})
 		}
 	}

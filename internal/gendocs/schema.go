@@ -12,6 +12,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cli"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/config"
@@ -46,6 +47,7 @@ func kinds() []kind {
 		{status.VerificationKind, status.Verification{}, false},
 		{status.HistoryKind, status.RunHistory{}, false},
 		{offline.Kind, offline.ClusterSnapshot{}, true},
+		{checks.ReportKind, checks.Report{}, false},
 		{nodeprobe.Kind, nodeprobe.NodeReport{}, false},
 		{cluster.JournalKind, cluster.Journal{}, false},
 		{cli.VersionKind, cli.VersionDocument{}, false},

@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	kjson "sigs.k8s.io/json"
@@ -20,9 +23,11 @@ import (
 // cluster they are.
 type collector struct {
 	namespace string // the tool's
+	advice    bool   // whether the parts for advice are wanted
 	known     map[schema.GroupKind]resource
 	out       cluster.Snapshot
 	seen      map[identity]first
+	equal     conversion.Equalities
 	// documents counts those that held something.
 	documents int
 
@@ -35,6 +40,8 @@ type collector struct {
 	spoilt        map[string]string
 	// files counts the objects that were taken, ignored the others, both by kind.
 	files, ignored map[string]int
+	// queries are those of each object that has some, by part.
+	queries map[string][][]cluster.Query
 	// plain says that one of the sources is not a written Snapshot; unmanaged counts
 	// the DaemonSets without field managers in such sources.
 	plain     bool
@@ -78,12 +85,17 @@ type list struct {
 	parts         map[string]bool
 }
 
-func newCollector(namespace string) *collector {
-	return &collector{
-		namespace: namespace, known: resources(), seen: map[identity]first{},
+func newCollector(o Options) *collector {
+	c := &collector{
+		namespace: o.Namespace, advice: o.Advice, known: resources(), seen: map[identity]first{}, equal: equality.Semantic.Copy(),
 		lists: map[string]bool{}, single: map[string]bool{}, spoilt: map[string]string{},
-		files: map[string]int{}, ignored: map[string]int{},
+		files: map[string]int{}, ignored: map[string]int{}, queries: map[string][][]cluster.Query{},
 	}
+	c.out.Advice = o.Advice
+	if err := c.equal.AddFunc(time.Time.Equal); err != nil { // which is of the form that it takes
+		panic(err)
+	}
+	return c
 }
 
 // decode reads JSON as the API server does: the case of names counts, a name that is
@@ -231,6 +243,12 @@ func (c *collector) take(raw []byte, assumed head, at place) (part string, err e
 		return "", c.putVersion(raw, at)
 	case h.Kind == Kind && gv.Group == groupOf(cluster.APIVersion):
 		return "", c.putHeader(raw, at)
+	case h.Kind == QueryKind && gv.Group == groupOf(cluster.APIVersion):
+		return "", c.putQuery(raw, at)
+	case h.Kind == "ClusterRole" && gv == rbacv1.SchemeGroupVersion:
+		return "", c.putRole(raw, at)
+	case h.Kind == "APIGroup" && h.APIVersion == "v1":
+		return "", c.putAPIGroup(raw, at)
 	case h.Kind == "List", strings.HasSuffix(h.Kind, "List") && c.holds(gv.Group, strings.TrimSuffix(h.Kind, "List")):
 		return "", at.fail("is a %s without items, or inside a list: was the file cut off?", h.Kind)
 	}
@@ -238,6 +256,9 @@ func (c *collector) take(raw []byte, assumed head, at place) (part string, err e
 	if !known {
 		c.ignore(h.Kind)
 		return "", nil
+	}
+	if r.part == cluster.PartJournals && c.isDashboard(raw) {
+		r = dashboards()
 	}
 	id := identity{r.part, h.Metadata.Namespace, h.Metadata.Name}
 	if err := checkName(id, r); err != nil {
@@ -249,6 +270,10 @@ func (c *collector) take(raw []byte, assumed head, at place) (part string, err e
 	}
 	if c.now.objects[h.Kind]++; c.now.objects[h.Kind] > limit {
 		return "", at.fail("more than %d objects of kind %s: no cluster has so many; look at where the file comes from", limit, h.Kind)
+	}
+	if r.advice && !c.advice {
+		c.ignore(h.Kind)
+		return "", nil
 	}
 	if gv != r.version {
 		c.ignore(h.Kind)
@@ -310,7 +335,7 @@ func (c *collector) unique(id identity, at place, index int, former func(i int) 
 		c.seen[id] = first{at, index}
 		return false, nil
 	}
-	if !equality.Semantic.DeepEqual(former(known.index), object) {
+	if !c.equal.DeepEqual(former(known.index), object) {
 		return true, fmt.Errorf("is different in %s: give one of the two", known.at)
 	}
 	return true, nil

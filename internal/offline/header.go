@@ -33,6 +33,8 @@ type ClusterSnapshot struct {
 	Read []string `json:"read"`
 	// Unknown are the parts that could not be read.
 	Unknown []cluster.Unknown `json:"unknown,omitempty"`
+	// API is what the API server can do.
+	API cluster.API `json:"api,omitzero"`
 	// Objects is how many objects of each kind follow. Where it is given, another
 	// number is an error: something was cut off, or put in.
 	Objects map[string]int `json:"objects,omitempty"`
@@ -43,7 +45,7 @@ func newHeader(s *cluster.Snapshot, a About) *ClusterSnapshot {
 	h := &ClusterSnapshot{
 		APIVersion: cluster.APIVersion, Kind: Kind,
 		ToolVersion: a.ToolVersion, Taken: metav1.NewTime(a.Taken.UTC()),
-		Cluster: s.Identity, Namespace: a.Namespace, Unknown: s.Unknown,
+		Cluster: s.Identity, Namespace: a.Namespace, Unknown: s.Unknown, API: s.API,
 	}
 	for _, part := range parts(a.Namespace) {
 		if _, unknown := s.IsUnknown(part); !unknown {
@@ -63,11 +65,13 @@ func parts(namespace string) []string {
 }
 
 func allParts() []string {
-	return []string{
+	out := append(cluster.AdviceParts(),
 		cluster.PartJournals, cluster.PartDaemonSets, cluster.PartClasses, cluster.PartLocks,
 		cluster.PartIdentity, cluster.PartNodes, cluster.PartPods, cluster.PartBudgets,
 		cluster.PartClaims, cluster.PartSlices, cluster.PartVersion,
-	}
+	)
+	slices.Sort(out)
+	return out
 }
 
 // isRecord says that a part is the tool's own.

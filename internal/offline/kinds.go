@@ -2,10 +2,12 @@ package offline
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -17,6 +19,8 @@ type resource struct {
 	part       string
 	version    schema.GroupVersion
 	namespaced bool
+	// advice is true for what is taken with Options.Advice only.
+	advice bool
 	// put decodes an object and takes it into the collection; false if the tool does
 	// not use this one.
 	put func(c *collector, raw []byte, id identity, at place) (used bool, err error)
@@ -25,25 +29,32 @@ type resource struct {
 // resources are the kinds, by group and kind.
 func resources() map[schema.GroupKind]resource {
 	out := map[schema.GroupKind]resource{}
-	add := func(kind string, r resource) { out[schema.GroupKind{Group: r.version.Group, Kind: kind}] = r }
-	add("Node", resource{cluster.PartNodes, corev1.SchemeGroupVersion, false,
-		keep(func(s *cluster.Snapshot) *[]corev1.Node { return &s.Nodes }, cluster.SlimNode)})
-	add("Pod", resource{cluster.PartPods, corev1.SchemeGroupVersion, true,
-		keep(func(s *cluster.Snapshot) *[]cluster.Pod { return &s.Pods }, cluster.ProjectPod)})
-	add("DaemonSet", resource{cluster.PartDaemonSets, appsv1.SchemeGroupVersion, true,
-		keep(func(s *cluster.Snapshot) *[]appsv1.DaemonSet { return &s.DaemonSets }, cluster.SlimDaemonSet)})
-	add("ResourceSlice", resource{cluster.PartSlices, resourcev1.SchemeGroupVersion, false,
-		keep(func(s *cluster.Snapshot) *[]resourcev1.ResourceSlice { return &s.Slices }, cluster.SlimSlice)})
-	add("DeviceClass", resource{cluster.PartClasses, resourcev1.SchemeGroupVersion, false,
-		keep(func(s *cluster.Snapshot) *[]resourcev1.DeviceClass { return &s.Classes }, cluster.SlimClass)})
-	add("ResourceClaim", resource{cluster.PartClaims, resourcev1.SchemeGroupVersion, true,
-		keep(func(s *cluster.Snapshot) *[]resourcev1.ResourceClaim { return &s.Claims }, cluster.SlimClaim)})
-	add("PodDisruptionBudget", resource{cluster.PartBudgets, policyv1.SchemeGroupVersion, true,
-		keep(func(s *cluster.Snapshot) *[]policyv1.PodDisruptionBudget { return &s.Budgets }, cluster.SlimBudget)})
-	add("Lease", resource{cluster.PartLocks, coordinationv1.SchemeGroupVersion, true,
-		keep(func(s *cluster.Snapshot) *[]cluster.LockInfo { return &s.Locks }, cluster.LockOf)})
-	add("ConfigMap", resource{cluster.PartJournals, corev1.SchemeGroupVersion, true, putJournal})
-	add("Namespace", resource{cluster.PartIdentity, corev1.SchemeGroupVersion, false, putNamespace})
+	add := func(kind string, r resource) {
+		r.advice = cluster.IsAdvice(r.part) && kind != "Namespace" // which tells the cluster, too
+		out[schema.GroupKind{Group: r.version.Group, Kind: kind}] = r
+	}
+	add("Node", resource{part: cluster.PartNodes, version: corev1.SchemeGroupVersion, namespaced: false, put: keep(func(s *cluster.Snapshot) *[]corev1.Node { return &s.Nodes }, cluster.SlimNode)})
+	add("Pod", resource{part: cluster.PartPods, version: corev1.SchemeGroupVersion, namespaced: true, put: keep(func(s *cluster.Snapshot) *[]cluster.Pod { return &s.Pods }, cluster.ProjectPod)})
+	add("DaemonSet", resource{part: cluster.PartDaemonSets, version: appsv1.SchemeGroupVersion, namespaced: true, put: keep(func(s *cluster.Snapshot) *[]appsv1.DaemonSet { return &s.DaemonSets }, cluster.SlimDaemonSet)})
+	add("ResourceSlice", resource{part: cluster.PartSlices, version: resourcev1.SchemeGroupVersion, namespaced: false, put: keep(func(s *cluster.Snapshot) *[]resourcev1.ResourceSlice { return &s.Slices }, cluster.SlimSlice)})
+	add("DeviceClass", resource{part: cluster.PartClasses, version: resourcev1.SchemeGroupVersion, namespaced: false, put: keep(func(s *cluster.Snapshot) *[]resourcev1.DeviceClass { return &s.Classes }, cluster.SlimClass)})
+	add("ResourceClaim", resource{part: cluster.PartClaims, version: resourcev1.SchemeGroupVersion, namespaced: true, put: keep(func(s *cluster.Snapshot) *[]resourcev1.ResourceClaim { return &s.Claims }, cluster.SlimClaim)})
+	add("PodDisruptionBudget", resource{part: cluster.PartBudgets, version: policyv1.SchemeGroupVersion, namespaced: true, put: keep(func(s *cluster.Snapshot) *[]policyv1.PodDisruptionBudget { return &s.Budgets }, cluster.SlimBudget)})
+	add("Lease", resource{part: cluster.PartLocks, version: coordinationv1.SchemeGroupVersion, namespaced: true, put: keep(func(s *cluster.Snapshot) *[]cluster.LockInfo { return &s.Locks }, cluster.LockOf)})
+	add("ConfigMap", resource{part: cluster.PartJournals, version: corev1.SchemeGroupVersion, namespaced: true, put: putJournal})
+	add("Namespace", resource{part: cluster.PartNamespaces, version: corev1.SchemeGroupVersion, namespaced: false, put: putNamespace})
+	add("Deployment", resource{part: cluster.PartDeployments, version: appsv1.SchemeGroupVersion, namespaced: true, put: keepWorkload(cluster.ProjectDeployment)})
+	add("StatefulSet", resource{part: cluster.PartStatefulSets, version: appsv1.SchemeGroupVersion, namespaced: true, put: keepWorkload(cluster.ProjectStatefulSet)})
+	add("Job", resource{part: cluster.PartJobs, version: batchv1.SchemeGroupVersion, namespaced: true, put: keepWorkload(cluster.ProjectJob)})
+	add("CronJob", resource{part: cluster.PartCronJobs, version: batchv1.SchemeGroupVersion, namespaced: true, put: keepWorkload(cluster.ProjectCronJob)})
+	add("ResourceQuota", resource{part: cluster.PartQuotas, version: corev1.SchemeGroupVersion, namespaced: true, put: keep(func(s *cluster.Snapshot) *[]corev1.ResourceQuota { return &s.Quotas }, cluster.SlimQuota)})
+	add("LimitRange", resource{part: cluster.PartLimitRanges, version: corev1.SchemeGroupVersion, namespaced: true, put: keep(func(s *cluster.Snapshot) *[]corev1.LimitRange { return &s.LimitRanges }, cluster.SlimLimitRange)})
+	add("PriorityClass", resource{part: cluster.PartPriorityClasses, version: schedulingv1.SchemeGroupVersion, namespaced: false, put: keep(func(s *cluster.Snapshot) *[]cluster.PriorityClass { return &s.PriorityClasses }, cluster.ProjectPriorityClass)})
+	for _, k := range cluster.CustomKinds() {
+		if k.Kind != "ConfigMap" { // most of them are no dashboards
+			add(k.Kind, custom(k))
+		}
+	}
 	return out
 }
 
@@ -87,14 +98,21 @@ func putJournal(c *collector, raw []byte, id identity, at place) (bool, error) {
 	return true, err
 }
 
-// putNamespace takes the UID of kube-system, by which a cluster is known.
-func putNamespace(c *collector, raw []byte, _ identity, at place) (bool, error) {
+// putNamespace takes the UID of kube-system, by which a cluster is known, and for advice
+// all of them.
+func putNamespace(c *collector, raw []byte, id identity, at place) (bool, error) {
 	var ns corev1.Namespace
 	if err := decode(raw, &ns); err != nil {
 		return false, err
 	}
-	if ns.Name != metav1.NamespaceSystem {
-		return false, nil
+	system := ns.Name == metav1.NamespaceSystem
+	if system {
+		if err := c.identify(cluster.Identity{UID: ns.UID}, at); err != nil {
+			return false, err
+		}
 	}
-	return true, c.identify(cluster.Identity{UID: ns.UID}, at)
+	if !c.advice {
+		return system, nil
+	}
+	return keep(func(s *cluster.Snapshot) *[]cluster.Namespace { return &s.Namespaces }, cluster.ProjectNamespace)(c, raw, id, at)
 }

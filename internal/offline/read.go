@@ -38,6 +38,8 @@ type Options struct {
 	// Namespace is the tool's own, whose journals and locks are taken; without it they
 	// are not, as with cluster.Load.
 	Namespace string
+	// Advice asks for the parts of cluster.AdviceParts too, as with cluster.Load.
+	Advice bool
 	// Stdin is read for the source "-".
 	Stdin io.Reader
 }
@@ -53,7 +55,7 @@ type Options struct {
 // ("pods.yaml"). Every other part is in the Snapshot's Unknown. An error names the
 // file, and where in it. A source that is named twice is read once.
 func Read(ctx context.Context, sources []string, o Options) (s *cluster.Snapshot, ignored map[string]int, err error) {
-	c := newCollector(o.Namespace)
+	c := newCollector(o)
 	for i, source := range sources {
 		if slices.Contains(sources[:i], source) {
 			continue

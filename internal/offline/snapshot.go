@@ -32,6 +32,9 @@ func (c *collector) putHeader(raw []byte, at place) error {
 		}
 	}
 	c.header, c.headerAt, c.now.header = h, at, h
+	if c.advice {
+		c.out.API = h.API
+	}
 	return c.identify(h.Cluster, at)
 }
 
@@ -90,7 +93,11 @@ const sourceNote = "made from files that the tool did not write: they may hold l
 
 // snapshot is what was collected. Nodes must be there, as when a cluster is read.
 func (c *collector) snapshot(sources []string) (*cluster.Snapshot, error) {
+	c.joinQueries()
 	for _, part := range parts(c.namespace) {
+		if cluster.IsAdvice(part) && !c.advice {
+			continue
+		}
 		if why := c.missing(part); why != "" {
 			c.out.Unknown = append(c.out.Unknown, cluster.Unknown{Part: part, Reason: why})
 		}
@@ -122,6 +129,8 @@ func (c *collector) missing(part string) string {
 		return c.spoilt[part]
 	case part == cluster.PartIdentity && c.out.Identity.UID != "", part == cluster.PartVersion && c.out.Identity.ServerVersion != "":
 		return ""
+	case part == cluster.PartResourceAPI && len(c.out.API.ResourceVersions) > 0, part == cluster.PartFeatures && len(c.out.API.Features) > 0:
+		return ""
 	case c.lists[part] && part != cluster.PartIdentity:
 		return ""
 	case h != nil && isRecord(part) && h.Namespace != c.namespace:
@@ -139,10 +148,14 @@ func (c *collector) missing(part string) string {
 		return "the files do not hold namespace kube-system"
 	case part == cluster.PartVersion:
 		return "the files do not hold the version of the server"
+	case part == cluster.PartResourceAPI, part == cluster.PartFeatures:
+		return "the files do not tell"
 	case c.single[part]:
 		return fmt.Sprintf("the files hold single objects of %s, not a list of all", part)
 	case isRecord(part):
 		return fmt.Sprintf("the files hold no %s of namespace %s", kindOf(part), c.namespace)
+	case cluster.IsAdvice(part): // they are many, and printers put one reason on one line
+		return "the files hold no list of them"
 	default:
 		return fmt.Sprintf("the files hold no %s list", kindOf(part))
 	}

@@ -56,6 +56,7 @@ func sections(s *cluster.Snapshot, namespace string) []section {
 		typed(cluster.PartClaims, s.Claims, resourcev1.SchemeGroupVersion.WithKind("ResourceClaim")),
 		typed(cluster.PartBudgets, s.Budgets, policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")),
 	}
+	out = append(out, adviceSections(s)...)
 	if namespace == "" {
 		return out
 	}

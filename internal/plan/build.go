@@ -102,23 +102,40 @@ func (b *builder) findDriver() {
 	b.p.Driver = d
 }
 
+// CheckInput is what the checks look at for an intent; its Pool may be empty, which
+// stands for every node with devices.
+func CheckInput(in Intent, s *cluster.Snapshot) checks.Input {
+	inv := gate.Detect(s)
+	b := &builder{in: in, s: s, inv: inv, p: &Plan{Gate: gate.OwnKey(), Resources: inv.ResourcesWith(in.Resource)}}
+	if in.Operation == Migrate {
+		b.p.Class = b.class()
+	}
+	return b.checkInput(in.Pool)
+}
+
 func (b *builder) findings() []checks.Finding {
+	var pool cluster.NodePool
+	if b.p.Pool != nil {
+		pool = cluster.NodePool{Name: b.p.Pool.Name, Selector: b.p.Pool.Selector}
+		for _, n := range b.p.Pool.Nodes {
+			pool.Nodes = append(pool.Nodes, n.Name)
+		}
+	}
+	return checks.Run(b.checkInput(pool))
+}
+
+func (b *builder) checkInput(pool cluster.NodePool) checks.Input {
 	in := checks.Input{
-		Snapshot: b.s, Inventory: b.inv, Gate: b.p.Gate,
+		Snapshot: b.s, Inventory: b.inv, Gate: b.p.Gate, Pool: pool,
 		Resource: b.in.Resource, Resources: b.p.Resources, Driver: b.in.Driver,
 		Operation: string(b.in.Operation), Drain: b.in.Settings.Drain,
 		DeleteEmptyDir: b.in.Settings.DeleteEmptyDir, EvictUnmanaged: b.in.Settings.EvictUnmanaged,
+		Skips: b.in.Settings.Skips,
 	}
 	if b.p.Class != nil && b.p.Class.Action == Create {
 		in.NewClass = b.p.Class.Name
 	}
-	if b.p.Pool != nil {
-		in.Pool = cluster.NodePool{Name: b.p.Pool.Name, Selector: b.p.Pool.Selector}
-		for _, n := range b.p.Pool.Nodes {
-			in.Pool.Nodes = append(in.Pool.Nodes, n.Name)
-		}
-	}
-	return checks.Run(in)
+	return in
 }
 
 // Pending says whether the plan changes anything.

@@ -279,7 +279,7 @@ func (c *comparison) budgets() {
 
 func (c *comparison) findings() {
 	was, now := c.was.Findings, c.now.Findings
-	stops := func(f checks.Finding) bool { return f.Severity == checks.Blocker || f.Severity == checks.Unknown }
+	stops := checks.Finding.Stops
 	known := names(was, findingName)
 	for _, f := range now {
 		if stops(f) && !slices.Contains(known, findingName(f)) {

@@ -248,4 +248,6 @@ type Settings struct {
 	// resource; empty is the tool's own choice.
 	ClassName string    `json:"className,omitempty"`
 	Deadlines Deadlines `json:"deadlines,omitzero"`
+	// Skips are the findings that a person has decided not to be stopped by.
+	Skips []checks.FindingSkip `json:"skips,omitempty"`
 }

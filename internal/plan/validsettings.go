@@ -3,11 +3,16 @@ package plan
 import (
 	"fmt"
 	"time"
+
+	"github.com/dramigrate/dramigrate/internal/checks"
 )
 
 // Validate says which choice a run of the operation could not go by. It names a
 // setting as the command line does, without the dashes.
 func (s Settings) Validate(op Operation) error {
+	if err := checks.ValidateSkips(s.Skips); err != nil {
+		return fmt.Errorf("skip: %w", err)
+	}
 	if op == Prepare || op == Unprepare {
 		if s.PluginRollout != "" && s.PluginRollout != RollingUpdate && s.PluginRollout != OnDelete {
 			return fmt.Errorf("plugin-rollout %q: must be %s or %s", s.PluginRollout, RollingUpdate, OnDelete)

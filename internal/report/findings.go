@@ -18,11 +18,15 @@ func (d *page) findings(list []checks.Finding) {
 	}
 	d.heading(fmt.Sprintf("Findings (%d)", len(list)))
 	for _, f := range list {
-		lead := fmt.Sprintf("  %-7s %s  ", strings.ToUpper(string(f.Severity)), f.Code)
-		d.para(severity(f.Severity, d.theme).Render(lead), f.Object+": "+f.Message, lipgloss.NewStyle())
-		if f.Remedy != "" {
-			d.para("                  -> ", f.Remedy, d.theme.dim)
-		}
+		d.finding(f)
+	}
+}
+
+func (d *page) finding(f checks.Finding) {
+	lead := fmt.Sprintf("  %-7s %s  ", strings.ToUpper(string(standing(f))), f.Code)
+	d.para(severity(standing(f), d.theme).Render(lead), f.Object+": "+message(f), lipgloss.NewStyle())
+	if f.Remedy != "" {
+		d.para("                  -> ", f.Remedy, d.theme.dim)
 	}
 }
 

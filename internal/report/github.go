@@ -20,11 +20,7 @@ const mostAnnotations = 9
 func GitHub(w io.Writer, p *plan.Plan) error {
 	list := worstFirst(p.Findings)
 	for _, f := range list[:min(len(list), mostAnnotations)] {
-		message := f.Object + ": " + f.Message
-		if f.Remedy != "" {
-			message += " -> " + f.Remedy
-		}
-		if err := annotation(w, f.Severity, fmt.Sprintf("%s %s", f.Code, f.Severity), message); err != nil {
+		if err := findingAnnotation(w, f); err != nil {
 			return err
 		}
 	}
@@ -35,23 +31,39 @@ func GitHub(w io.Writer, p *plan.Plan) error {
 	case isCareful:
 		level = checks.Warning
 	}
-	message := fmt.Sprintf("%s: %s: %s", capital(string(verdictOf(p))), strings.TrimPrefix(headline(p), "Plan: "), counts(p))
+	text := fmt.Sprintf("%s: %s: %s", capital(string(verdictOf(p))), strings.TrimPrefix(headline(p), "Plan: "), counts(p))
 	if rest := list[min(len(list), mostAnnotations):]; len(rest) > 0 {
-		message += fmt.Sprintf("; %s not annotated: %s", plural(len(rest), "more finding", "more findings"), countsOf(rest))
+		text += fmt.Sprintf("; %s not annotated: %s", plural(len(rest), "more finding", "more findings"), countsOf(rest))
 	}
-	return annotation(w, level, fmt.Sprintf("dramigrate %s plan", p.Operation), message)
+	return annotation(w, level, fmt.Sprintf("dramigrate %s plan", p.Operation), text)
+}
+
+func findingAnnotation(w io.Writer, f checks.Finding) error {
+	text := f.Object + ": " + message(f)
+	if f.Remedy != "" {
+		text += " -> " + f.Remedy
+	}
+	return annotation(w, standing(f), fmt.Sprintf("%s %s", f.Code, standing(f)), text)
 }
 
 // countsOf says how many findings of each severity there are.
 func countsOf(list []checks.Finding) string {
 	count := bySeverity(list)
 	var parts []string
-	for _, s := range severities() {
+	for _, s := range standings() {
 		if n := count[s]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, s))
+			parts = append(parts, amount(n, s))
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// amount is how many findings of a severity there are, in words.
+func amount(n int, s checks.Severity) string {
+	if n > 1 && (s == checks.Blocker || s == checks.Warning) {
+		return fmt.Sprintf("%d %ss", n, s)
+	}
+	return fmt.Sprintf("%d %s", n, s)
 }
 
 func annotation(w io.Writer, s checks.Severity, title, message string) error {

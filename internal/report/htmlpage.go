@@ -77,7 +77,8 @@ func newHTMLPage(p *plan.Plan) *htmlPage {
 	}
 	h.Tone = map[verdict]string{isBlocked: "bad", isUnseen: "unknown", isCareful: "warn", isReady: "good", isNothing: "calm"}[verdictOf(p)]
 	for _, f := range worstFirst(p.Findings) {
-		if f.Severity == checks.Info {
+		if f.Severity == checks.Info || f.Skipped != "" {
+			f.Message = message(f)
 			h.Notes = append(h.Notes, f)
 		} else {
 			h.Severe = append(h.Severe, f)

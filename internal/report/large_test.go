@@ -179,7 +179,7 @@ func TestGitHubAnnotations(t *testing.T) {
 		!strings.HasPrefix(lines[1], "::error title=DRM015 blocker::node/n-499: ") || !strings.HasPrefix(lines[2], "::warning title=DRM013 warning::") {
 		t.Fatalf("%d lines, the blockers not first:\n%s", len(lines), text)
 	}
-	if !strings.HasPrefix(lines[9], "::error title=dramigrate migrate plan::Blocked: ") || !strings.HasSuffix(lines[9], "; 491 more findings not annotated: 491 warning") {
+	if !strings.HasPrefix(lines[9], "::error title=dramigrate migrate plan::Blocked: ") || !strings.HasSuffix(lines[9], "; 491 more findings not annotated: 491 warnings") {
 		t.Errorf("the last line: %s", lines[9])
 	}
 	p.Findings = nil

@@ -114,7 +114,7 @@ func (m *md) findings(list []checks.Finding) mdSection {
 	s := mdSection{one: "finding", many: "findings", share: 18_000,
 		open: fmt.Sprintf("#### Findings (%d)\n\n", len(list)), close: "\n"}
 	for _, f := range worstFirst(list) {
-		item := fmt.Sprintf("- **%s** %s %s: %s\n", strings.ToUpper(string(f.Severity)), m.text(f.Code), m.code(f.Object), m.text(f.Message))
+		item := fmt.Sprintf("- **%s** %s %s: %s\n", strings.ToUpper(string(standing(f))), m.text(f.Code), m.code(f.Object), m.text(message(f)))
 		if f.Remedy != "" {
 			item += "  <br>→ " + m.text(f.Remedy) + "\n"
 		}

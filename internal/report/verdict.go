@@ -1,6 +1,8 @@
 package report
 
 import (
+	"fmt"
+
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/plan"
 )
@@ -33,15 +35,32 @@ func verdictOf(p *plan.Plan) verdict {
 	}
 }
 
-// severities are all severities, the worst first.
-func severities() []checks.Severity {
-	return []checks.Severity{checks.Blocker, checks.Unknown, checks.Warning, checks.Info}
+// skipped is how a finding stands that a person has decided about.
+const skipped checks.Severity = "skipped"
+
+// standing is the severity of a finding, or skipped.
+func standing(f checks.Finding) checks.Severity {
+	if f.Skipped != "" {
+		return skipped
+	}
+	return f.Severity
+}
+
+// standings are all of them, the worst first.
+func standings() []checks.Severity { return append(checks.Severities(), skipped) }
+
+// message is what a finding says, and why it was skipped if it was.
+func message(f checks.Finding) string {
+	if f.Skipped == "" {
+		return f.Message
+	}
+	return fmt.Sprintf("%s (%s, skipped: %s)", f.Message, f.Severity, f.Skipped)
 }
 
 func bySeverity(list []checks.Finding) map[checks.Severity]int {
 	count := map[checks.Severity]int{}
 	for _, f := range list {
-		count[f.Severity]++
+		count[standing(f)]++
 	}
 	return count
 }
@@ -49,9 +68,9 @@ func bySeverity(list []checks.Finding) map[checks.Severity]int {
 // worstFirst are the findings by severity, in their own order where it is equal.
 func worstFirst(list []checks.Finding) []checks.Finding {
 	out := make([]checks.Finding, 0, len(list))
-	for _, s := range severities() {
+	for _, s := range standings() {
 		for _, f := range list {
-			if f.Severity == s {
+			if standing(f) == s {
 				out = append(out, f)
 			}
 		}

@@ -117,9 +117,8 @@ func openShift() site {
 	const ds, mps = "nvidia-gpu-operator/nvidia-device-plugin-daemonset", "nvidia-gpu-operator/nvidia-device-plugin-mps-control-daemon"
 	unprepared := []string{"blocker DRM003 daemonset/" + ds, "blocker DRM015 daemonset/" + ds, noDriver}
 	return site{
-		name:    "openshift",
-		owners:  map[string]string{ds: "operator ClusterPolicy/gpu-cluster-policy", mps: "operator ClusterPolicy/gpu-cluster-policy"},
-		ignored: map[string]int{"ClusterPolicy": 1},
+		name:   "openshift",
+		owners: map[string]string{ds: "operator ClusterPolicy/gpu-cluster-policy", mps: "operator ClusterPolicy/gpu-cluster-policy"},
 		plans: []wanted{
 			{
 				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,

@@ -100,7 +100,7 @@ func TestObjectsAloneProveNothing(t *testing.T) {
 			if err := os.WriteFile(file, objects, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s, _, err := offline.Read(t.Context(), []string{file}, offline.Options{Namespace: gate.DefaultNamespace})
+			s, _, err := offline.Read(t.Context(), []string{file}, offline.Options{Namespace: gate.DefaultNamespace, Advice: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func TestEveryClusterIsPlanned(t *testing.T) {
 // load reads the cluster's file, which has to be as good as a live look at it.
 func (c site) load(t *testing.T) *cluster.Snapshot {
 	t.Helper()
-	s, ignored, err := offline.Read(t.Context(), []string{filepath.Join(folder, c.name+".yaml")}, offline.Options{Namespace: gate.DefaultNamespace})
+	s, ignored, err := offline.Read(t.Context(), []string{filepath.Join(folder, c.name+".yaml")}, offline.Options{Namespace: gate.DefaultNamespace, Advice: true})
 	if err != nil {
 		t.Fatal(err)
 	}

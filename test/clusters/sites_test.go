@@ -88,9 +88,8 @@ func gpuOperator() site {
 	const ds, mps = "gpu-operator/nvidia-device-plugin-daemonset", "gpu-operator/nvidia-device-plugin-mps-control-daemon"
 	unprepared := []string{"blocker DRM003 daemonset/" + ds, "blocker DRM015 daemonset/" + ds, noDriver}
 	return site{
-		name:    "gpu-operator",
-		owners:  map[string]string{ds: "operator ClusterPolicy/cluster-policy", mps: "operator ClusterPolicy/cluster-policy"},
-		ignored: map[string]int{"ClusterPolicy": 1},
+		name:   "gpu-operator",
+		owners: map[string]string{ds: "operator ClusterPolicy/cluster-policy", mps: "operator ClusterPolicy/cluster-policy"},
 		plans: []wanted{
 			{
 				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,

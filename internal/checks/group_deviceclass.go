@@ -1,0 +1,10 @@
+package checks
+
+// deviceClass: the mapping from the extended resource to devices.
+func deviceClass() []Check {
+	return []Check{
+		drm005(),
+		drm014(),
+		drm028(),
+	}
+}

@@ -1,0 +1,11 @@
+package checks
+
+// draining: whether nodes can be emptied.
+func draining() []Check {
+	return []Check{
+		drm018(),
+		drm019(),
+		drm021(),
+		drm023(),
+	}
+}

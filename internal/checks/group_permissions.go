@@ -1,0 +1,8 @@
+package checks
+
+// permissions: whether the tool may see and do what it has to.
+func permissions() []Check {
+	return []Check{
+		drm011(),
+	}
+}

@@ -1,0 +1,71 @@
+package checks
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+)
+
+func results(r *Report) map[string]Result {
+	out := map[string]Result{}
+	for _, o := range r.Checks {
+		out[o.Code] = o.Result
+	}
+	return out
+}
+
+// Prepare warns of a pod that the migration stops at: one finding, the worse.
+func TestExamine(t *testing.T) {
+	t.Parallel()
+	s := prepared()
+	s.addPod("both", "m1", 1).Claims = []string{"channel"}
+	s.Unknown = []cluster.Unknown{{Part: cluster.PartBudgets, Reason: "no"}}
+	r := Examine([]Input{s.of(Prepare), s.of(Migrate)}, nil)
+	if diff := cmp.Diff([]string{"blocker pod/team/both"}, brief(r.Findings, "DRM006")); diff != "" {
+		t.Errorf("DRM006 (-want +got):\n%s", diff)
+	}
+	got := results(r)
+	for code, want := range map[string]Result{
+		"DRM001": Passed, "DRM006": Found, "DRM018": NotRun, "DRM023": NotRun, "DRM011": Found,
+	} {
+		if got[code] != want {
+			t.Errorf("%s: %q, want %q", code, got[code], want)
+		}
+	}
+	if _, asked := got["DRM024"]; asked {
+		t.Error("DRM024 is for unprepare alone")
+	}
+	if !slices.IsSortedFunc(r.Findings, func(a, b Finding) int { return rank(a) - rank(b) }) {
+		t.Errorf("findings are not sorted: %+v", r.Findings)
+	}
+}
+
+func TestExamineOnly(t *testing.T) {
+	t.Parallel()
+	s := prepared()
+	s.addPod("both", "m1", 1).Claims = []string{"channel"}
+	s.node("n1").Status.NodeInfo.KubeletVersion = "v1.30.0"
+	r := Examine([]Input{s.of(Migrate)}, []string{"DRM002"})
+	if len(r.Checks) != 1 || len(r.Findings) != 1 || r.Findings[0].Code != "DRM002" {
+		t.Errorf("checks %+v, findings %+v; want DRM002 alone", r.Checks, r.Findings)
+	}
+}
+
+// Without a pool every node with devices is looked at, whoever's run it belongs to.
+func TestExamineCluster(t *testing.T) {
+	t.Parallel()
+	s := migrated()
+	s.node("m1").Status.NodeInfo.KubeletVersion = "v1.30.0"
+	in := s.of(Migrate)
+	in.Pool = cluster.NodePool{}
+	r := Examine([]Input{in}, nil)
+	if diff := cmp.Diff([]string{"blocker node/m1"}, brief(r.Findings, "DRM002")); diff != "" {
+		t.Errorf("DRM002 (-want +got):\n%s", diff)
+	}
+	if got := brief(r.Findings, "DRM012"); len(got) > 0 {
+		t.Errorf("DRM012: %v: a run of a pool is no fault of the cluster", got)
+	}
+}

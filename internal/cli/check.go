@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dramigrate/dramigrate/internal/checks"
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/report"
+)
+
+type checkOptions struct {
+	app    *app
+	format *format
+	pool   poolFlags
+	skips  skipFlags
+	only   []string
+	verbs  []string
+	failOn string
+	list   bool
+	drain  string
+}
+
+// Values of --fail-on.
+const (
+	failOnBlocker = "blocker"
+	failOnWarning = "warning"
+)
+
+func newCheck(a *app) *cobra.Command {
+	var formats []string
+	for _, v := range report.CheckViews() {
+		formats = append(formats, v.Name)
+	}
+	o := &checkOptions{app: a, format: newFormat(formats...)}
+	cmd := &cobra.Command{
+		Use:   "check [POOL]",
+		Short: "Look for all that could go wrong, before the first node is cordoned",
+		Long: `Run the catalogue of checks for a pool, or without POOL for every node with devices:
+what prepare and apply would meet, or with --for what rollback or unprepare would.
+Reads only. The same checks are part of every plan. 'dramigrate explain CODE' says what
+a check is about, --list shows all of them.
+
+Exit code 3: a blocker was found, or with --fail-on=warning a warning. 7: something that
+has to be seen could not be read.`,
+		Example: `  dramigrate check
+  dramigrate check pool-a
+  dramigrate check pool-a --only DRM006,DRM018
+  dramigrate check pool-a --for rollback
+  dramigrate check pool-a -o junit > checks.xml`,
+		ValidArgsFunction: completePools(a),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.pool.complete(args); err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	o.format.addFlag(cmd)
+	a.addFrom(cmd)
+	o.pool.addFlags(cmd)
+	o.skips.addFlags(cmd)
+	s := cmd.Flags()
+	s.StringSliceVar(&o.only, "only", nil, "run these checks alone, by their codes")
+	s.StringSliceVar(&o.verbs, "for", []string{"prepare", "apply"}, "the verbs to check for: prepare, apply, rollback, unprepare")
+	s.StringVar(&o.failOn, "fail-on", failOnBlocker, "what makes the exit code 3: blocker, or warning as well")
+	s.StringVar(&o.drain, "drain", plan.DrainGPU, "what the drain would evict: gpu or all")
+	s.BoolVar(&o.list, "list", false, "list the checks and run none")
+	offerFrom(cmd, "only", completeCodes)
+	offer(cmd, "for", "prepare", "apply", "rollback", "unprepare")
+	offer(cmd, "fail-on", failOnBlocker, failOnWarning)
+	offer(cmd, "drain", plan.DrainGPU, plan.DrainAll)
+	return cmd
+}
+
+func (o *checkOptions) run(ctx context.Context) error {
+	if o.list {
+		return report.Catalogue(o.app.styled(o.app.Out), checks.Sections())
+	}
+	settings, operations, err := o.complete()
+	if err != nil {
+		return err
+	}
+	s, err := o.app.look(ctx, cluster.LoadOptions{Namespace: o.app.namespace, Advice: true})
+	if err != nil {
+		return err
+	}
+	in := plan.Intent{Namespace: o.app.namespace, Resource: o.app.resource, Driver: o.app.driver, Settings: settings}
+	if o.pool.given() {
+		if in.Pool, err = o.pool.find(s); err != nil {
+			return err
+		}
+	}
+	if journal := s.Journal(""); journal != nil {
+		in.Shared = journal.Shared
+	}
+	var inputs []checks.Input
+	for _, op := range operations {
+		in.Operation = op
+		inputs = append(inputs, plan.CheckInput(in, s))
+	}
+	r := checks.Examine(inputs, o.only)
+	if err := o.print(r); err != nil {
+		return err
+	}
+	return o.outcome(r.Findings)
+}
+
+// complete checks the flags before anything is read.
+func (o *checkOptions) complete() (plan.Settings, []plan.Operation, error) {
+	if o.failOn != failOnBlocker && o.failOn != failOnWarning {
+		return plan.Settings{}, nil, usageError("--fail-on %q: must be %s or %s", o.failOn, failOnBlocker, failOnWarning)
+	}
+	if o.drain != plan.DrainGPU && o.drain != plan.DrainAll {
+		return plan.Settings{}, nil, usageError("--drain %q: must be %s or %s", o.drain, plan.DrainGPU, plan.DrainAll)
+	}
+	for _, code := range o.only {
+		if _, ok := checks.Find(code); !ok {
+			return plan.Settings{}, nil, usageError("--only: %w", unknownCode(code))
+		}
+	}
+	var operations []plan.Operation
+	for _, verb := range o.verbs {
+		op, ok := operationOf(verb)
+		if !ok {
+			return plan.Settings{}, nil, usageError("--for %q: must be prepare, apply, rollback or unprepare", verb)
+		}
+		if !slices.Contains(operations, op) {
+			operations = append(operations, op)
+		}
+	}
+	if len(operations) == 0 {
+		return plan.Settings{}, nil, usageError("--for: name at least one verb")
+	}
+	if o.skips.reason == "" {
+		o.skips.reason = "by --skip"
+	}
+	skips, err := o.skips.parse()
+	return plan.Settings{Drain: o.drain, Skips: skips}, operations, err
+}
+
+func (o *checkOptions) print(r *checks.Report) error {
+	for _, v := range report.CheckViews() {
+		if v.Name != o.format.value {
+			continue
+		}
+		if v.Styled {
+			return v.Write(o.app.styled(o.app.Out), r)
+		}
+		return v.Write(o.app.Out, r)
+	}
+	return nil
+}
+
+func (o *checkOptions) outcome(findings []checks.Finding) error {
+	code := verdict(findings)
+	warns := slices.ContainsFunc(findings, func(f checks.Finding) bool { return f.Severity == checks.Warning && f.Skipped == "" })
+	if code == ExitOK && o.failOn == failOnWarning && warns {
+		code = ExitBlocked
+	}
+	if code != ExitOK {
+		return silent{code}
+	}
+	return nil
+}
+
+// completeCodes offers the codes of checks to the shell, with their titles; of several
+// that are separated by commas, the last.
+func completeCodes(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	before := typed[:strings.LastIndex(typed, ",")+1]
+	var out []cobra.Completion
+	for _, c := range checks.All() {
+		out = append(out, cobra.CompletionWithDesc(before+c.Code, c.Title))
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
