@@ -29,6 +29,6 @@ func Views() []View {
 }
 
 // alike is a view that is the same on every terminal.
-func alike(write func(io.Writer, *plan.Plan) error) func(Sheet, *plan.Plan) error {
-	return func(s Sheet, p *plan.Plan) error { return write(s, p) }
+func alike[T any](write func(io.Writer, T) error) func(Sheet, T) error {
+	return func(s Sheet, document T) error { return write(s, document) }
 }
