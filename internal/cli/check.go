@@ -79,7 +79,7 @@ has to be seen could not be read.`,
 
 func (o *checkOptions) run(ctx context.Context) error {
 	if o.list {
-		return report.Catalogue(o.app.styled(o.app.Out), checks.Sections())
+		return report.Catalogue(o.app.sheet(), checks.Sections())
 	}
 	settings, operations, err := o.complete()
 	if err != nil {
@@ -148,10 +148,11 @@ func (o *checkOptions) print(r *checks.Report) error {
 		if v.Name != o.format.value {
 			continue
 		}
-		if v.Styled {
-			return v.Write(o.app.styled(o.app.Out), r)
+		sheet := o.app.sheet()
+		if !v.Styled {
+			sheet.Writer = o.app.Out
 		}
-		return v.Write(o.app.Out, r)
+		return v.Write(sheet, r)
 	}
 	return nil
 }

@@ -81,7 +81,10 @@ func runRoot(ctx context.Context, root *cobra.Command, args []string, streams St
 		return ExitOK
 	}
 	code := exitCode(err)
-	if code == ExitError && errors.Is(context.Cause(ctx), errInterrupted) {
+	switch {
+	case code == ExitInterrupted && errors.Is(err, errInterrupted):
+		err = fmt.Errorf("%w; nothing was changed", err)
+	case code == ExitError && errors.Is(context.Cause(ctx), errInterrupted):
 		// Whatever failed failed because of it, and nothing had begun: the engine
 		// says so otherwise.
 		code, err = ExitInterrupted, errors.New("interrupted; nothing was changed")

@@ -186,7 +186,7 @@ func (o *runOptions) start(ctx context.Context, now *plan.Plan, payload engine.P
 // progress is a live region on a terminal that a person looks at, else lines.
 func (a *app) progress() report.Progress {
 	if a.ErrTTY && a.lively() {
-		return report.NewLive(a.styled(a.Err), a.Width, a.Clock())
+		return report.NewLive(a.styled(a.Err), a.region, a.Clock())
 	}
 	return report.NewLines(a.styled(a.Err))
 }

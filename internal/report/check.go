@@ -17,26 +17,26 @@ type CheckView struct {
 	Name string
 	// Styled says that it writes ANSI styles, which its writer has to reduce.
 	Styled bool
-	Write  func(io.Writer, *checks.Report) error
+	Write  func(Sheet, *checks.Report) error
 }
 
 // CheckViews are all ways to write it, the default first.
 func CheckViews() []CheckView {
 	return []CheckView{
 		{Name: "table", Styled: true, Write: Check},
-		{Name: "short", Write: CheckShort},
-		{Name: "json", Write: func(w io.Writer, r *checks.Report) error { return JSON(w, r) }},
-		{Name: "yaml", Write: func(w io.Writer, r *checks.Report) error { return YAML(w, r) }},
-		{Name: "junit", Write: CheckJUnit},
-		{Name: "sarif", Write: CheckSARIF},
-		{Name: "github", Write: CheckGitHub},
-		{Name: "markdown", Write: CheckMarkdown},
+		{Name: "short", Write: alike(CheckShort)},
+		{Name: "json", Write: func(s Sheet, r *checks.Report) error { return JSON(s, r) }},
+		{Name: "yaml", Write: func(s Sheet, r *checks.Report) error { return YAML(s, r) }},
+		{Name: "junit", Write: alike(CheckJUnit)},
+		{Name: "sarif", Write: alike(CheckSARIF)},
+		{Name: "github", Write: alike(CheckGitHub)},
+		{Name: "markdown", Write: alike(CheckMarkdown)},
 	}
 }
 
 // Check writes a report for people: the totals, then group by group what was found.
-func Check(w io.Writer, r *checks.Report) error {
-	d := &page{w: w, theme: newTheme()}
+func Check(s Sheet, r *checks.Report) error {
+	d := newPage(s)
 	d.para("", checkHeadline(r), d.theme.title)
 	d.para("  ", checkCounts(r), lipgloss.NewStyle())
 	d.line("")

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -13,8 +12,8 @@ import (
 
 // Plan writes a plan for a reviewer: the totals first, then what speaks against it,
 // then what changes. The whole of it, with every patch, is in its YAML.
-func Plan(w io.Writer, p *plan.Plan) error {
-	d := &page{w: w, theme: newTheme()}
+func Plan(s Sheet, p *plan.Plan) error {
+	d := newPage(s)
 	d.para("", headline(p), d.theme.title)
 	d.para("  ", totals(p), lipgloss.NewStyle())
 	d.findings(p.Findings)
@@ -78,14 +77,16 @@ func counts(p *plan.Plan) string {
 
 // page writes line after line and remembers the first error.
 type page struct {
-	w     io.Writer
+	sheet Sheet
 	theme theme
 	err   error
 }
 
+func newPage(s Sheet) *page { return &page{sheet: s, theme: newTheme()} }
+
 func (d *page) line(s string) {
 	if d.err == nil {
-		_, d.err = fmt.Fprintln(d.w, s)
+		_, d.err = fmt.Fprintln(d.sheet, s)
 	}
 }
 
@@ -96,19 +97,25 @@ func (d *page) heading(s string) {
 
 // para writes text behind a lead, wrapped below itself.
 func (d *page) para(lead, text string, style lipgloss.Style) {
-	column := lipgloss.Width(lead)
-	lines := wrap(Clean(text), Width-column)
-	for i, l := range lines {
-		if i > 0 {
-			lead = strings.Repeat(" ", column)
-		}
-		d.line(lead + style.Render(l))
+	for _, l := range hang(lead, Clean(text), d.sheet.prose(), style) {
+		d.line(l)
 	}
 }
 
+// table writes a table whose rows may be broken to fit the width.
 func (d *page) table(t table) {
+	t.width = d.sheet.tables(false)
 	if d.err == nil {
-		d.err = t.print(d.w, d.theme.dim)
+		d.err = t.print(d.sheet, d.theme.dim)
+	}
+}
+
+// listing writes a table that people look at on a terminal, and that scripts take apart
+// by its lines where there is none.
+func (d *page) listing(t table, wide bool) {
+	t.width, t.whole = d.sheet.tables(wide), d.sheet.Columns == 0
+	if d.err == nil {
+		d.err = t.print(d.sheet, d.theme.title)
 	}
 }
 
@@ -117,7 +124,7 @@ func (d *page) restarts(list []plan.Restart) {
 		return
 	}
 	d.heading(fmt.Sprintf("Pods restarted or removed (%d)", len(list)))
-	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  ", width: Width, stack: true}
+	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  "}
 	for _, r := range list[:min(len(list), mostPods)] {
 		t.add(Clean(r.Node), Clean(r.Pod), Clean(r.Why))
 	}
@@ -153,7 +160,7 @@ func (d *page) evictions(list []plan.Eviction) {
 		return
 	}
 	d.heading(fmt.Sprintf("Pods to evict (%d)", len(list)))
-	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  ", width: Width, stack: true}
+	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  "}
 	for _, e := range list[:min(len(list), mostPods)] {
 		t.add(Clean(e.Node), Clean(e.Pod), Clean(evictionWhy(e)))
 	}

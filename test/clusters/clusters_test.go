@@ -259,7 +259,7 @@ func golden(t *testing.T, path string, p *plan.Plan) {
 	t.Helper()
 	p.Digest = "(left out)"
 	var b bytes.Buffer
-	if err := report.Plan(colorprofile.NewWriter(&b, nil), p); err != nil {
+	if err := report.Plan(report.Sheet{Writer: colorprofile.NewWriter(&b, nil)}, p); err != nil {
 		t.Fatal(err)
 	}
 	if *update {
