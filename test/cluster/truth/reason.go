@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+// What the scheduler says of a node whose devices do not serve a pod.
+const (
+	cannotAllocate = "cannot allocate all claims"
+)
+
+// allocates is where the devices are looked for.
+const allocates = "pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go; " +
+	"k8s.io/dynamic-resource-allocation v0.37.2 structured/internal/stable/allocator_stable.go"
+
+func reasonClaims() []claim {
+	return []claim{
+		{
+			id: "K1.1e", place: served, holds: ">=1.35", texts: []string{cannotAllocate}, source: allocates,
+			says: "A mapped name on a node on which the driver publishes nothing: pending, \"cannot allocate all claims\"",
+			prove: func(ctx context.Context, s *scene) error {
+				return s.unserved(ctx, isOf(s.own("driver")), cannotAllocate)
+			},
+		},
+		{
+			id: "K1.1f", place: served, holds: ">=1.35", texts: []string{cannotAllocate}, source: allocates,
+			says: "A class whose CEL selects none of the published devices: pending with the same text, which names neither class nor attribute",
+			prove: func(ctx context.Context, s *scene) error {
+				if _, err := s.slice(ctx, s.own("driver"), 1, device("gpu-0", "mig")); err != nil {
+					return err
+				}
+				return s.unserved(ctx, isOf(s.own("driver"))+s.isType("gpu"), cannotAllocate)
+			},
+		},
+		{
+			id: "K1.1g", place: served, holds: ">=1.35", texts: []string{celError}, source: allocates,
+			says: "A class whose CEL reads an attribute that a published device does not have: pending, with the CEL error in the text",
+			prove: func(ctx context.Context, s *scene) error {
+				if _, err := s.slice(ctx, s.own("driver"), 1, resourceapi.Device{Name: "gpu-0"}); err != nil {
+					return err
+				}
+				return s.unserved(ctx, isOf(s.own("driver"))+s.isType("gpu"), celError)
+			},
+		},
+		{
+			id: "K1.1h", place: served, holds: ">=1.35", texts: []string{cannotAllocate}, source: allocates,
+			says: "All devices of the class are allocated: pending with the same text",
+			prove: func(ctx context.Context, s *scene) error {
+				if _, err := s.slice(ctx, s.own("driver"), 1, device("gpu-0", "gpu")); err != nil {
+					return err
+				}
+				if _, err := s.classOf(ctx, s.own("class"), s.ownResource(), isOf(s.own("driver"))); err != nil {
+					return err
+				}
+				if err := s.pod(ctx, "first", s.ownResource(), 1); err != nil {
+					return err
+				}
+				if _, err := s.bound(ctx, "first"); err != nil {
+					return err
+				}
+				if err := s.pod(ctx, "legacy", s.ownResource(), 1); err != nil {
+					return err
+				}
+				return s.pending(ctx, "legacy", "1 "+cannotAllocate)
+			},
+		},
+		{
+			id: "K1.9a", place: served, holds: ">=1.35", texts: []string{cannotAllocate},
+			source: "k8s.io/dynamic-resource-allocation v0.37.2 structured/internal/stable/pools_stable.go",
+			says:   "A pool with fewer slices than its resourceSliceCount serves nothing: pending with the same text, until the missing slice is there",
+			prove:  incompletePool,
+		},
+	}
+}
+
+// celError is what the scheduler says of a selector that fails on a device.
+const celError = "no such key: type"
+
+// device has a type, as the vendor's have.
+func device(name, kind string) resourceapi.Device {
+	return resourceapi.Device{Name: name, Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+		"type": {StringValue: &kind}}}
+}
+
+// isType adds the vendor's second condition to a selector of the claim's own driver.
+func (s *scene) isType(kind string) string {
+	return " && device.attributes['" + s.own("driver") + "'].type == '" + kind + "'"
+}
+
+// unserved makes a class with a selector and the claim's own resource, and wants a pod
+// that asks for it to stay pending.
+func (s *scene) unserved(ctx context.Context, selector, text string) error {
+	if _, err := s.classOf(ctx, s.own("class"), s.ownResource(), selector); err != nil {
+		return err
+	}
+	if err := s.pod(ctx, "legacy", s.ownResource(), 1); err != nil {
+		return err
+	}
+	return s.pending(ctx, "legacy", text)
+}
+
+func incompletePool(ctx context.Context, s *scene) error {
+	if _, err := s.slice(ctx, s.own("driver"), 2, device("gpu-0", "gpu")); err != nil {
+		return err
+	}
+	if err := s.unserved(ctx, isOf(s.own("driver")), "1 "+cannotAllocate); err != nil {
+		return err
+	}
+	if _, err := s.slice(ctx, s.own("driver"), 2, device("gpu-1", "gpu")); err != nil {
+		return err
+	}
+	_, err := s.bound(ctx, "legacy")
+	return err
+}
