@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -64,19 +63,14 @@ func combinedLoops(ctx context.Context, s *scene) error {
 	if err := s.combined(ctx); err != nil {
 		return err
 	}
-	is, err := s.becomes(ctx, "combined", fmt.Sprintf("not bound: …%s…", nilMappings),
-		func(is podIs) bool { return is.says(unschedulable, corev1.PodReasonSchedulerError, nilMappings) })
-	if err != nil {
-		return err
-	}
-	s.saw("PodScheduled=False %s: %s", is.reason, is.message)
-	if err := s.event(ctx, "combined", "FailedScheduling", nilMappings); err != nil {
+	if err := s.schedulerFails(ctx, "combined", nilMappings); err != nil {
 		return err
 	}
 	if err := <-seen; err != nil {
 		return fmt.Errorf("want the scheduler to make an empty claim and remove it, twice at least: %w", err)
 	}
-	if is, err = s.look(ctx, "combined"); err != nil {
+	is, err := s.look(ctx, "combined")
+	if err != nil {
 		return err
 	}
 	if is.node != "" {

@@ -10,6 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/dramigrate/dramigrate/test/cluster/manifests"
 )
@@ -29,8 +30,14 @@ func generatedClaims() []claim {
 		{
 			id: "K1.5b", place: served, holds: ">=1.35", source: "k8s.io/api v0.37.2 resource/v1/types.go, AllocationResultsMaxSize; KEP-5004 says 128",
 			texts: []string{tooMany},
-			says:  "A pod that asks for 32 devices is served, one that asks for 33 is not, although 64 are free",
+			says:  "A pod that asks for 32 devices is served, one that asks for 33 is not, although 64 are free: SchedulerError instead of Unschedulable",
 			prove: atMost32,
+		},
+		{
+			id: "K1.5c", place: served, holds: ">=1.35", source: "pkg/scheduler/schedule_one.go, findNodesThatPassFilters; " + allocates,
+			texts: []string{tooMany},
+			says:  "Once a class carries the name, a pod that asks for more than 32 and is not pinned is not bound to a node either whose plugin offers that many",
+			prove: moreThan32,
 		},
 	}
 }
@@ -54,7 +61,7 @@ func generatedClaim(ctx context.Context, s *scene) error {
 	if _, err := s.Client().CoreV1().Pods(s.namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
 		return err
 	}
-	is, err := s.runsByDRA(ctx, "train")
+	is, err := s.becomes(ctx, "train", "running with a generated claim", func(is podIs) bool { return is.state == running && is.claim != "" })
 	if err != nil {
 		return err
 	}
@@ -83,9 +90,32 @@ func generatedClaim(ctx context.Context, s *scene) error {
 	if !slices.Equal(requests, want) {
 		return fmt.Errorf("want requests %q; got %q", want, requests)
 	}
-	return s.isMapped(ctx, "train", []string{
+	err = s.isMapped(ctx, "train", []string{
 		"cuda nvidia.com/gpu container-1-request-1", "initial nvidia.com/gpu container-1-request-1",
 		"second nvidia.com/gpu container-2-request-0",
+	})
+	if err != nil {
+		return err
+	}
+	for container, count := range map[string]int{manifests.WorkloadContainer: 1, "second": 2} {
+		if err := s.sees(ctx, "train", container, count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sees waits until a container of a pod with several has told how many GPUs it sees.
+func (s *scene) sees(ctx context.Context, pod, container string, want int) error {
+	return eventually(ctx, patience, func() string {
+		log, err := s.Client().CoreV1().Pods(s.namespace).GetLogs(pod, &corev1.PodLogOptions{Container: container}).DoRaw(ctx)
+		if err != nil {
+			return err.Error()
+		}
+		if got := strings.Count(string(log), "UUID: "); got != want {
+			return fmt.Sprintf("want container %s to see %d GPUs; got %d", container, want, got)
+		}
+		return ""
 	})
 }
 
@@ -130,7 +160,7 @@ func (s *scene) isMapped(ctx context.Context, name string, want []string) error 
 }
 
 // tooMany is what the scheduler says of a pod that asks for more than a claim can hold.
-const tooMany = "exceeds the claim limit"
+const tooMany = "adding 33 devices exceeds the claim limit of 32"
 
 func atMost32(ctx context.Context, s *scene) error {
 	if err := s.driverOn(ctx, s.node); err != nil {
@@ -149,5 +179,55 @@ func atMost32(ctx context.Context, s *scene) error {
 	if err := s.pod(ctx, "more", gpu, resourceapi.AllocationResultsMaxSize+1); err != nil {
 		return err
 	}
-	return s.pending(ctx, "more", tooMany)
+	return s.schedulerFails(ctx, "more", tooMany)
+}
+
+// advertises has a node offer some of the claim's own resource, as a plugin would: the
+// scheduler looks at the number alone.
+func (s *scene) advertises(ctx context.Context, node string, count int) error {
+	patch := fmt.Sprintf(`{"status":{"capacity":{%q:"%d"}}}`, s.ownResource(), count)
+	_, err := s.Client().CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	if err != nil {
+		return err
+	}
+	return eventually(ctx, patience, func() string {
+		n, err := s.Client().CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		if q := n.Status.Allocatable[corev1.ResourceName(s.ownResource())]; q.Value() != int64(count) {
+			return fmt.Sprintf("node/%s: allocatable %s is %s, want %d", node, s.ownResource(), q.String(), count)
+		}
+		return ""
+	})
+}
+
+// anywhere lets a pod go to every node.
+func anywhere(p *corev1.PodSpec) { p.NodeSelector = nil }
+
+func moreThan32(ctx context.Context, s *scene) error {
+	if err := s.advertises(ctx, spare, 40); err != nil {
+		return err
+	}
+	if _, err := s.class(ctx, s.own("class"), s.ownResource()); err != nil {
+		return err
+	}
+	if err := s.pod(ctx, "legacy", s.ownResource(), 33, anywhere); err != nil {
+		return err
+	}
+	if err := s.schedulerFails(ctx, "legacy", tooMany); err != nil {
+		return err
+	}
+	return s.fitsOn(ctx, spare, 33)
+}
+
+// fitsOn wants a pod to be bound that asks for the claim's own resource and is pinned
+// to another node.
+func (s *scene) fitsOn(ctx context.Context, node string, count int) error {
+	elsewhere := &scene{bench: s.bench, node: node, namespace: s.namespace}
+	if err := elsewhere.pod(ctx, "pinned", s.ownResource(), count); err != nil {
+		return err
+	}
+	_, err := elsewhere.bound(ctx, "pinned")
+	return err
 }

@@ -14,8 +14,8 @@ const oldKubelet = "v1.35.4"
 type place string
 
 const (
-	// served has the driver and many GPUs. Its claims are proven side by side, each with
-	// names of its own, and none changes the node.
+	// served has the driver and many GPUs, and beside it a node with neither. Its claims
+	// are proven side by side, each with names of its own, and none changes the nodes.
 	served place = "served"
 	// both can have the plugin, the driver, or both at once.
 	both place = "both"
@@ -30,6 +30,9 @@ const (
 	fleet place = "fleet"
 )
 
+// spare is the second node of the place served.
+const spare = "spare"
+
 func (p place) isShared() bool { return p == served }
 
 // nodes all have the label without which the vendors' manifests do not come to them.
@@ -37,7 +40,7 @@ func (p place) nodes() []cluster.NodeSpec {
 	name := string(p)
 	switch p {
 	case served:
-		return []cluster.NodeSpec{gpuNode(name, 64)}
+		return []cluster.NodeSpec{gpuNode(name, 64), gpuNode(spare, 0)}
 	case both:
 		return []cluster.NodeSpec{gpuNode(name, 2)}
 	case forgetful, stale:

@@ -88,13 +88,7 @@ func (s *scene) refusesClaim(ctx context.Context, name string) error {
 		return fmt.Errorf("want the pod to be admitted: %w", err)
 	}
 	text := exceeded + "team, requested: " + name + "=1, used: " + name + "=0, limited: " + name + "=0"
-	is, err := s.becomes(ctx, "legacy", "pending: …"+text+"…",
-		func(is podIs) bool { return is.says(unschedulable, corev1.PodReasonSchedulerError, text) })
-	if err != nil {
-		return err
-	}
-	s.saw("PodScheduled=False %s: %s", is.reason, is.message)
-	return s.event(ctx, "legacy", "FailedScheduling", text)
+	return s.schedulerFails(ctx, "legacy", text)
 }
 
 func countsOnce(ctx context.Context, s *scene) error {
