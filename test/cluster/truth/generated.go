@@ -36,7 +36,7 @@ func generatedClaims() []claim {
 		{
 			id: "K1.5c", place: served, holds: ">=1.35", source: "pkg/scheduler/schedule_one.go, findNodesThatPassFilters; " + allocates,
 			texts: []string{tooMany},
-			says:  "Once a class carries the name, a pod that asks for more than 32 and is not pinned is not bound to a node either whose plugin offers that many",
+			says:  "Once a class carries the name, a pod that asks for more than 32 is bound to no node, not even to one whose plugin offers that many, unless it is pinned to such nodes; nothing need be published for the class",
 			prove: moreThan32,
 		},
 	}
@@ -160,7 +160,7 @@ func (s *scene) isMapped(ctx context.Context, name string, want []string) error 
 }
 
 // tooMany is what the scheduler says of a pod that asks for more than a claim can hold.
-const tooMany = "adding 33 devices exceeds the claim limit of 32"
+const tooMany = "exceeds the claim limit of 32"
 
 func atMost32(ctx context.Context, s *scene) error {
 	if err := s.driverOn(ctx, s.node); err != nil {
@@ -209,7 +209,7 @@ func moreThan32(ctx context.Context, s *scene) error {
 	if err := s.advertises(ctx, spare, 40); err != nil {
 		return err
 	}
-	if _, err := s.class(ctx, s.own("class"), s.ownResource()); err != nil {
+	if _, err := s.classOf(ctx, s.own("class"), s.ownResource(), isOf(s.own("driver"))); err != nil {
 		return err
 	}
 	if err := s.pod(ctx, "legacy", s.ownResource(), 33, anywhere); err != nil {

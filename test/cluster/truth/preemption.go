@@ -23,7 +23,7 @@ func preemptionClaims() []claim {
 		},
 		{
 			id: "K1.7b", place: switched, holds: ">=1.34", source: source, texts: []string{notHelpful},
-			says:  "On a node of the driver it does not: the pod of higher priority stays pending, and the other runs on",
+			says:  "On a node of the driver a pod of higher priority preempts nobody: it stays pending, and the one that holds the GPUs runs on",
 			prove: preemptsNot,
 		},
 	}

@@ -37,7 +37,7 @@ func quotaClaims() []claim {
 		},
 		{
 			id: "K5.1b", place: served, holds: ">=1.34", source: source, texts: []string{exceeded},
-			says: "So does a quota of <class>" + deviceCount,
+			says: "A quota of <class>" + deviceCount + " that is used up does the same",
 			prove: func(ctx context.Context, s *scene) error {
 				return s.refusesClaim(ctx, class)
 			},

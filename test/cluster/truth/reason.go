@@ -33,7 +33,7 @@ func reasonClaims() []claim {
 		},
 		{
 			id: "K1.1f", place: served, holds: ">=1.35", texts: []string{cannotAllocate}, source: allocates,
-			says: "A class whose CEL selects none of the published devices: pending with the same text, which names neither class nor attribute",
+			says: "A class whose CEL selects none of the published devices: pending with that text, which names neither class nor attribute",
 			prove: func(ctx context.Context, s *scene) error {
 				if _, err := s.slice(ctx, s.own("driver"), 1, device("gpu-0", "mig")); err != nil {
 					return err
@@ -49,18 +49,18 @@ func reasonClaims() []claim {
 		{
 			id: "K1.1i", place: served, holds: ">=1.35", texts: []string{filterFails, celError},
 			source: "pkg/scheduler/schedule_one.go, findNodesThatPassFilters; " + allocates,
-			says:   "One device on one node on which the CEL fails keeps the pod from every node, also from one whose device would serve it",
+			says:   "One published device on which the CEL of the class fails keeps pods from every node, also from one whose device would serve them, unless they are pinned to it",
 			prove:  celFailsEverywhere,
 		},
 		{
 			id: "K1.1j", place: served, holds: ">=1.35", texts: []string{filterFails, celError},
 			source: "pkg/scheduler/schedule_one.go, findNodesThatPassFilters; " + allocates,
-			says:   "It keeps the pod from a node of the plugin as well",
+			says:   "It keeps them from nodes that offer the name by a plugin as well",
 			prove:  celFailsForPlugin,
 		},
 		{
 			id: "K1.1h", place: served, holds: ">=1.35", texts: []string{cannotAllocate}, source: allocates,
-			says: "All devices of the class are allocated: pending with the same text",
+			says: "All devices of the class are allocated: pending with that text",
 			prove: func(ctx context.Context, s *scene) error {
 				if _, err := s.slice(ctx, s.own("driver"), 1, device("gpu-0", "gpu")); err != nil {
 					return err
@@ -83,7 +83,7 @@ func reasonClaims() []claim {
 		{
 			id: "K1.9a", place: served, holds: ">=1.35", texts: []string{cannotAllocate},
 			source: "k8s.io/dynamic-resource-allocation v0.37.2 structured/internal/stable/pools_stable.go",
-			says:   "A pool with fewer slices than its resourceSliceCount serves nothing: pending with the same text, until the missing slice is there",
+			says:   "A pool with fewer slices than its resourceSliceCount serves nothing: pending with that text, until the missing slice is there",
 			prove:  incompletePool,
 		},
 	}

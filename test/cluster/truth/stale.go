@@ -26,7 +26,7 @@ func staleClaims() []claim {
 		},
 		{
 			id: "K3.3b", place: stale, holds: ">=1.34 <1.38", source: source, texts: []string{createContainerConfigError, forgotten},
-			says:  "A restart of the kubelet does not cure that",
+			says:  "A restart of the kubelet does not cure this CreateContainerConfigError",
 			prove: notCuredByRestart,
 		},
 	}

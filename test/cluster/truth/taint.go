@@ -14,12 +14,12 @@ func taintClaims() []claim {
 	return []claim{
 		{
 			id: "K9a", place: served, holds: ">=1.36", source: allocates + "; KEP-5055", texts: []string{cannotAllocate},
-			says:  "A device taint in a ResourceSlice keeps the device from a pod that asks by the extended resource name, with the text of all other reasons; an explicit claim that tolerates the taint gets it",
+			says:  "A device taint in a ResourceSlice keeps the device from a pod that asks by the extended resource name, with \"cannot allocate all claims\"; an explicit claim that tolerates the taint gets it",
 			prove: taintedInSlice,
 		},
 		{
 			id: "K9b", place: served, holds: ">=1.37", source: "k8s.io/api v0.37.2 resource/v1/types.go, DeviceTaintRule", texts: []string{cannotAllocate},
-			says:  "So does a DeviceTaintRule, until it is deleted",
+			says:  "A DeviceTaintRule keeps a device from a pod that asks by the extended resource name, until the rule is deleted",
 			prove: taintedByRule,
 		},
 	}
