@@ -61,10 +61,7 @@ func decisionClaims() []claim {
 			says:   "A node whose allocatable is \"0\" serves by DRA",
 			source: decides + "; kubernetes/kubernetes#133784",
 			prove: func(ctx context.Context, s *scene) error {
-				if err := s.pluginOn(ctx, s.node); err != nil {
-					return err
-				}
-				if err := s.pluginOff(ctx, s.node); err != nil {
+				if err := s.pluginLeft(ctx); err != nil {
 					return err
 				}
 				return s.servedByDRA(ctx, "0")

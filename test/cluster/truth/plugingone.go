@@ -67,10 +67,7 @@ func keysStay(ctx context.Context, s *scene) error {
 }
 
 func keysOutliveRestart(ctx context.Context, s *scene) error {
-	if err := s.pluginOn(ctx, s.node); err != nil {
-		return err
-	}
-	if err := s.pluginOff(ctx, s.node); err != nil {
+	if err := s.pluginLeft(ctx); err != nil {
 		return err
 	}
 	if err := s.become(ctx, "0", "0"); err != nil {

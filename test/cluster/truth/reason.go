@@ -55,7 +55,7 @@ func reasonClaims() []claim {
 		{
 			id: "K1.1j", place: served, holds: ">=1.35", texts: []string{filterFails, celError},
 			source: "pkg/scheduler/schedule_one.go, findNodesThatPassFilters; " + allocates,
-			says:   "It keeps them from nodes that offer the name by a plugin as well",
+			says:   "Such a device keeps pods from nodes that offer the name by a plugin as well",
 			prove:  celFailsForPlugin,
 		},
 		{

@@ -16,7 +16,7 @@ const (
 	// atOnce is how many claims of the shared place are proven side by side.
 	atOnce = 4
 	// claimLimit bounds the proof of one claim.
-	claimLimit = 6 * time.Minute
+	claimLimit = 10 * time.Minute
 )
 
 // prover proves claims on a running cluster and prints each as soon as it is decided.
