@@ -32,12 +32,12 @@ func oldKubeletClaims() []claim {
 		},
 		{
 			id: "K3.4b", place: old, holds: ">=1.36", source: source, texts: []string{unexpectedAdmission, noHealthy},
-			says:  "A " + oldKubelet + " kubelet whose node has the key with \"0\" refuses it; within its grace of 5 min for the plugin that left: Failed, " + unexpectedAdmission,
+			says:  "A " + oldKubelet + " kubelet whose node has the key with \"0\" refuses a pod that DRA serves; within its grace of 5 min for the plugin that left: Failed, " + unexpectedAdmission,
 			prove: oldWithinGrace,
 		},
 		{
 			id: "K3.4c", place: old, holds: ">=1.36", source: source, texts: []string{outOf},
-			says:  "After that grace, with capacity \"0\" too, a " + oldKubelet + " kubelet refuses it with Failed, " + outOf,
+			says:  "After that grace, with capacity \"0\" too, a " + oldKubelet + " kubelet refuses a pod that DRA serves with Failed, " + outOf,
 			prove: oldAfterGrace,
 		},
 	}

@@ -42,24 +42,7 @@ func reasonClaims() []claim {
 			},
 		},
 		{
-			id: "K1.1g", place: served, holds: ">=1.35", texts: []string{filterFails, celError}, source: allocates,
-			says:  "A class whose CEL reads an attribute that a published device does not have: SchedulerError instead of Unschedulable, with the class, the device and the CEL error in the text",
-			prove: celFails,
-		},
-		{
-			id: "K1.1i", place: served, holds: ">=1.35", texts: []string{filterFails, celError},
-			source: "pkg/scheduler/schedule_one.go, findNodesThatPassFilters; " + allocates,
-			says:   "One published device on which the CEL of the class fails keeps pods from every node, also from one whose device would serve them, unless they are pinned to it",
-			prove:  celFailsEverywhere,
-		},
-		{
-			id: "K1.1j", place: served, holds: ">=1.35", texts: []string{filterFails, celError},
-			source: "pkg/scheduler/schedule_one.go, findNodesThatPassFilters; " + allocates,
-			says:   "Such a device keeps pods from nodes that offer the name by a plugin as well",
-			prove:  celFailsForPlugin,
-		},
-		{
-			id: "K1.1h", place: served, holds: ">=1.35", texts: []string{cannotAllocate}, source: allocates,
+			id: "K1.1g", place: served, holds: ">=1.35", texts: []string{cannotAllocate}, source: allocates,
 			says: "All devices of the class are allocated: pending with that text",
 			prove: func(ctx context.Context, s *scene) error {
 				if _, err := s.slice(ctx, s.own("driver"), 1, device("gpu-0", "gpu")); err != nil {
@@ -79,6 +62,23 @@ func reasonClaims() []claim {
 				}
 				return s.pending(ctx, "legacy", "1 "+cannotAllocate)
 			},
+		},
+		{
+			id: "K1.1h", place: served, holds: ">=1.35", texts: []string{filterFails, celError}, source: allocates,
+			says:  "A class whose CEL reads an attribute that a published device does not have: SchedulerError instead of Unschedulable, with the class, the device and the CEL error in the text",
+			prove: celFails,
+		},
+		{
+			id: "K1.1i", place: served, holds: ">=1.35", texts: []string{filterFails, celError},
+			source: "pkg/scheduler/schedule_one.go, findNodesThatPassFilters; " + allocates,
+			says:   "One published device on which the CEL of the class fails keeps pods from every node, also from one whose device would serve them, unless they are pinned to it",
+			prove:  celFailsEverywhere,
+		},
+		{
+			id: "K1.1j", place: served, holds: ">=1.35", texts: []string{filterFails, celError},
+			source: "pkg/scheduler/schedule_one.go, findNodesThatPassFilters; " + allocates,
+			says:   "Such a device keeps pods from nodes that offer the name by a plugin as well",
+			prove:  celFailsForPlugin,
 		},
 		{
 			id: "K1.9a", place: served, holds: ">=1.35", texts: []string{cannotAllocate},
