@@ -30,6 +30,8 @@ type Snapshot struct {
 	// objects has no pool.
 	Journals []Journal
 	Locks    []LockInfo
+	// Access is what the caller may do; nil if nobody has asked. See ReviewAccess.
+	Access *Access
 	// Unknown lists what could not be read. A rule that needs such a part must
 	// answer "unknown", never "fine".
 	Unknown []Unknown
