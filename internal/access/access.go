@@ -34,6 +34,8 @@ type Rule struct {
 	// Withheld is true for an optional right that discloses more than the tool looks at,
 	// so that the printed role leaves it to the reader to add.
 	Withheld bool `json:"withheld,omitempty"`
+	// Or are rights any of which does in place of the rule's.
+	Or []cluster.Right `json:"-"`
 }
 
 // Optional says that the verb works without it.
@@ -79,7 +81,7 @@ func Needs(rules []Rule) []Need {
 			continue
 		}
 		for _, right := range r.Rights() {
-			out = append(out, Need{Right: right, Why: r.Why})
+			out = append(out, Need{Right: right, Or: r.Or, Why: r.Why})
 		}
 	}
 	return out
@@ -113,13 +115,31 @@ func Merge(rules []Rule) []Rule {
 		}
 		out[i].Withheld = out[i].Withheld && r.Withheld
 	}
+	needed := slices.Clone(out)
 	for i := range out {
+		out[i].Verbs = slices.DeleteFunc(out[i].Verbs, func(verb string) bool { return coveredByWider(needed, out[i], verb) })
 		slices.Sort(out[i].Verbs)
 	}
+	out = slices.DeleteFunc(out, func(r Rule) bool { return len(r.Verbs) == 0 })
+	order := func(r Rule) int {
+		if r.Optional() {
+			return 1
+		}
+		return 0
+	}
 	slices.SortStableFunc(out, func(a, b Rule) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(len(a.Without), len(b.Without)))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(order(a), order(b)))
 	})
 	return out
+}
+
+// coveredByWider says that a cluster-wide rule, which is needed in any case, gives the
+// verb in the rule's namespace too.
+func coveredByWider(rules []Rule, r Rule, verb string) bool {
+	return r.Namespace != "" && slices.ContainsFunc(rules, func(wide Rule) bool {
+		return wide.Namespace == "" && wide.Group == r.Group && wide.Resource == r.Resource && len(wide.Names) == 0 &&
+			!wide.Optional() && wide.When == "" && slices.Contains(wide.Verbs, verb)
+	})
 }
 
 func join(list []string) string {

@@ -134,15 +134,16 @@ func (t table) editDaemonSets() []Rule {
 		Why: "to change where the device plugin and the driver run, and to wait until that is rolled out", When: "in the namespaces of the DaemonSets that the plan edits"}}
 }
 
+// findNamespace has no right to make the namespace beside it: whoever deletes it deletes
+// the Role in it too, and who grants that anew makes the namespace.
 func (t table) findNamespace() []Rule {
 	return []Rule{{Resource: "namespaces", Names: []string{t.namespace}, Verbs: []string{"get"},
-		Why: "to see whether the tool's namespace is still there", Without: "a rollback after the tool's namespace was deleted stops before it begins"}}
+		Why: "to see whether the tool's namespace is still there", Without: "a rollback after the tool's namespace was deleted is told that it may not do what it wants, rather than why"}}
 }
 
 // makeNamespace is a right that names no object: RBAC cannot bound a create by name.
-func (t table) makeNamespace(without string) []Rule {
-	return []Rule{{Resource: "namespaces", Verbs: []string{"create"}, Without: without,
-		Why: "to make the tool's namespace; RBAC cannot restrict a create to one name"}}
+func (t table) makeNamespace() []Rule {
+	return []Rule{wide("", "namespaces", "to make the tool's namespace; RBAC cannot restrict a create to one name", "create")}
 }
 
 func (t table) dryRunOfShared() []Rule {

@@ -49,14 +49,13 @@ func Of(verb, namespace string) ([]Rule, error) {
 	case Unlock:
 		return []Rule{t.own("coordination.k8s.io", "leases", "to show who holds the lock, and to take the holder out of it", "get", "update")}, nil
 	case Prepare:
-		return slices.Concat(t.forRuns(), t.makeNamespace(""), t.editDaemonSets(), t.dryRunOfShared()), nil
+		return slices.Concat(t.forRuns(), t.makeNamespace(), t.editDaemonSets(), t.dryRunOfShared()), nil
 	case Unprepare:
 		return slices.Concat(t.forRuns(), t.editDaemonSets(), t.deleteClass()), nil
 	case Apply:
 		return slices.Concat(t.forRuns(), t.nodes(), t.helperPods(), t.canary(), t.createClass()), nil
 	case Rollback:
-		return slices.Concat(t.forRuns(), t.nodes(), t.helperPods(), t.findNamespace(),
-			t.makeNamespace("a rollback after the tool's namespace was deleted has nowhere to hold its lock, and stops before it begins")), nil
+		return slices.Concat(t.forRuns(), t.nodes(), t.helperPods(), t.findNamespace()), nil
 	default:
 		return nil, fmt.Errorf("verb %q needs no rights, or is none; there are %v", verb, Verbs())
 	}

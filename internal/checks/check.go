@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/dramigrate/dramigrate/internal/access"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
@@ -39,6 +40,11 @@ type Input struct {
 	// which lose data, or which nothing makes again.
 	DeleteEmptyDir bool
 	EvictUnmanaged bool
+	// Rights are what running the plan needs. Runs says that the caller is about to run
+	// it, and does not only look at it. Namespace is the tool's.
+	Rights    []access.Need
+	Runs      bool
+	Namespace string
 
 	// asked are the checks of this run; all of the catalogue if nil.
 	asked func(Check) bool
@@ -66,6 +72,7 @@ func All() []Check {
 		drm001(), drm002(), drm003(), drm004(), drm005(), drm006(), drm007(), drm008(),
 		drm009(), drm010(), drm011(), drm012(), drm013(), drm014(), drm015(), drm016(),
 		drm017(), drm018(), drm019(), drm020(), drm021(), drm022(), drm023(), drm024(), drm025(), drm026(), drm027(), drm028(), drm029(),
+		drm030(),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -21,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -111,6 +113,7 @@ func invokeContext(t *testing.T, ctx context.Context, objects []runtime.Object, 
 	}
 	client := fake.NewClientset(objects...)
 	client.Discovery().(*discoveryfake.FakeDiscovery).FakedServerVersion = &version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"}
+	allow(client, func(authorizationv1.ResourceAttributes) bool { return true })
 	var ran []*plan.Plan
 	a := &app{
 		Streams: streams, Factory: &world{client: client, clock: clocktesting.NewFakeClock(time.Unix(0, 0))},
@@ -126,6 +129,16 @@ func invokeContext(t *testing.T, ctx context.Context, objects []runtime.Object, 
 	root := newRoot(a, "dramigrate")
 	code := runRoot(ctx, root, args, streams)
 	return outcome{code, out.String(), err.String(), ran}
+}
+
+// allow answers what the caller may do. A fake cluster would refuse everything.
+func allow(client *fake.Clientset, may func(authorizationv1.ResourceAttributes) bool) {
+	client.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+		a := review.Spec.ResourceAttributes
+		review.Status.Allowed = a == nil || may(*a)
+		return true, review, nil
+	})
 }
 
 func done(context.Context, *plan.Plan, engine.Payload) error { return nil }

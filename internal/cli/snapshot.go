@@ -60,6 +60,9 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := o.app.review(ctx, s, o.app.rightsOfAllRuns(s)); err != nil {
+		return err
+	}
 	about := offline.About{ToolVersion: o.app.build.Version, Namespace: o.app.namespace, Taken: o.app.Clock().Now()}
 	var objects map[string]int
 	switch {

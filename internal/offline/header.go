@@ -33,6 +33,9 @@ type ClusterSnapshot struct {
 	Read []string `json:"read"`
 	// Unknown are the parts that could not be read.
 	Unknown []cluster.Unknown `json:"unknown,omitempty"`
+	// Access is what the caller might do who took the snapshot. A plan says by it what the
+	// cluster would have said; whoever runs the plan is asked anew.
+	Access *cluster.Access `json:"access,omitempty"`
 	// Objects is how many objects of each kind follow. Where it is given, another
 	// number is an error: something was cut off, or put in.
 	Objects map[string]int `json:"objects,omitempty"`
@@ -44,6 +47,7 @@ func newHeader(s *cluster.Snapshot, a About) *ClusterSnapshot {
 		APIVersion: cluster.APIVersion, Kind: Kind,
 		ToolVersion: a.ToolVersion, Taken: metav1.NewTime(a.Taken.UTC()),
 		Cluster: s.Identity, Namespace: a.Namespace, Unknown: s.Unknown,
+		Access: s.Access,
 	}
 	for _, part := range parts(a.Namespace) {
 		if _, unknown := s.IsUnknown(part); !unknown {

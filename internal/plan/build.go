@@ -24,6 +24,9 @@ type Intent struct {
 	Shared *cluster.SharedRecord
 	// Manifests are the driver's, for Prepare; nil if it is installed already.
 	Manifests *Manifests
+	// Runs says that the caller is about to run the plan: a right that is missing stops
+	// it then. Whoever only looks may be somebody else.
+	Runs bool
 }
 
 // Build makes the plan of an intent. The same snapshot and intent give the same
@@ -56,7 +59,9 @@ func Build(in Intent, s *cluster.Snapshot) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.p.Findings = b.findings()
+	if b.p.Findings, err = b.findings(); err != nil {
+		return nil, err
+	}
 	b.p.Unknown, b.p.Source = slices.Clone(s.Unknown), s.Source
 	if b.p.Inputs, err = b.inputs(); err != nil {
 		return nil, err
@@ -102,12 +107,17 @@ func (b *builder) findDriver() {
 	b.p.Driver = d
 }
 
-func (b *builder) findings() []checks.Finding {
+func (b *builder) findings() ([]checks.Finding, error) {
+	rights, err := Rights(b.p)
+	if err != nil {
+		return nil, err
+	}
 	in := checks.Input{
 		Snapshot: b.s, Inventory: b.inv, Gate: b.p.Gate,
 		Resource: b.in.Resource, Resources: b.p.Resources, Driver: b.in.Driver,
 		Operation: string(b.in.Operation), Drain: b.in.Settings.Drain,
 		DeleteEmptyDir: b.in.Settings.DeleteEmptyDir, EvictUnmanaged: b.in.Settings.EvictUnmanaged,
+		Rights: rights, Runs: b.in.Runs, Namespace: b.in.Namespace,
 	}
 	if b.p.Class != nil && b.p.Class.Action == Create {
 		in.NewClass = b.p.Class.Name
@@ -118,7 +128,7 @@ func (b *builder) findings() []checks.Finding {
 			in.Pool.Nodes = append(in.Pool.Nodes, n.Name)
 		}
 	}
-	return checks.Run(in)
+	return checks.Run(in), nil
 }
 
 // Pending says whether the plan changes anything.
