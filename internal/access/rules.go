@@ -134,6 +134,13 @@ func (t table) editDaemonSets() []Rule {
 		Why: "to change where the device plugin and the driver run, and to wait until that is rolled out", When: "in the namespaces of the DaemonSets that the plan edits"}}
 }
 
+// discovery is how a kind becomes a resource. Its paths are patterns, about which nobody
+// can be asked.
+func (t table) discovery() []Rule {
+	return []Rule{{Paths: []string{"/api", "/api/*", "/apis", "/apis/*"}, Verbs: []string{"get"}, When: "for objects of the driver's manifests",
+		Why: "to find out what the server calls the kinds of the driver's objects; clusters grant it to everybody unless they took it away"}}
+}
+
 // findNamespace has no right to make the namespace beside it: whoever deletes it deletes
 // the Role in it too, and who grants that anew makes the namespace.
 func (t table) findNamespace() []Rule {

@@ -49,9 +49,9 @@ func Of(verb, namespace string) ([]Rule, error) {
 	case Unlock:
 		return []Rule{t.own("coordination.k8s.io", "leases", "to show who holds the lock, and to take the holder out of it", "get", "update")}, nil
 	case Prepare:
-		return slices.Concat(t.forRuns(), t.makeNamespace(), t.editDaemonSets(), t.dryRunOfShared()), nil
+		return slices.Concat(t.forRuns(), t.makeNamespace(), t.editDaemonSets(), t.discovery(), t.dryRunOfShared()), nil
 	case Unprepare:
-		return slices.Concat(t.forRuns(), t.editDaemonSets(), t.deleteClass()), nil
+		return slices.Concat(t.forRuns(), t.editDaemonSets(), t.deleteClass(), t.discovery()), nil
 	case Apply:
 		return slices.Concat(t.forRuns(), t.nodes(), t.helperPods(), t.canary(), t.createClass()), nil
 	case Rollback:

@@ -41,9 +41,11 @@ type Input struct {
 	DeleteEmptyDir bool
 	EvictUnmanaged bool
 	// Rights are what running the plan needs. Runs says that the caller is about to run
-	// it, and does not only look at it. Namespace is the tool's.
+	// it, and does not only look at it; Offline that there is no caller, because the
+	// cluster is read from files. Namespace is the tool's.
 	Rights    []access.Need
 	Runs      bool
+	Offline   bool
 	Namespace string
 
 	// asked are the checks of this run; all of the catalogue if nil.

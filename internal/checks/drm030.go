@@ -20,7 +20,7 @@ func drm030() Check {
 		Title:      "The caller may not do what the plan will do",
 		Operations: []string{Prepare, Migrate, Rollback, Unprepare},
 		Run: func(in Input) []Finding {
-			if in.Snapshot.Access == nil && in.Snapshot.Source == nil {
+			if in.Snapshot.Access == nil && !in.Offline {
 				return nil // nobody has asked yet
 			}
 			lacking := map[string]*lack{}

@@ -41,7 +41,7 @@ func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, erro
 	in := plan.Intent{
 		Operation: p.op, ToolVersion: p.app.build.Version, Namespace: p.namespace,
 		Resource: p.resource, Driver: p.driver, Settings: p.settings, Manifests: p.manifests,
-		Runs: p.runs,
+		Runs: p.runs, Offline: p.app.offline(),
 	}
 	if p.pool != nil {
 		if in.Pool, err = p.find(s); err != nil {

@@ -106,6 +106,17 @@ func invoke(t *testing.T, objects []runtime.Object, stdin *string, run runnerFun
 
 func invokeContext(t *testing.T, ctx context.Context, objects []runtime.Object, stdin *string, run runnerFunc, args ...string) outcome {
 	t.Helper()
+	return invokeWith(t, ctx, func(authorizationv1.ResourceAttributes) bool { return true }, objects, stdin, run, args...)
+}
+
+// invokeAs runs a command line for a caller who may do only some things.
+func invokeAs(t *testing.T, may func(authorizationv1.ResourceAttributes) bool, objects []runtime.Object, args ...string) outcome {
+	t.Helper()
+	return invokeWith(t, t.Context(), may, objects, nil, done, args...)
+}
+
+func invokeWith(t *testing.T, ctx context.Context, may func(authorizationv1.ResourceAttributes) bool, objects []runtime.Object, stdin *string, run runnerFunc, args ...string) outcome {
+	t.Helper()
 	var out, err bytes.Buffer
 	streams := Streams{In: strings.NewReader(""), Out: &out, Err: &err}
 	if stdin != nil {
@@ -113,7 +124,7 @@ func invokeContext(t *testing.T, ctx context.Context, objects []runtime.Object, 
 	}
 	client := fake.NewClientset(objects...)
 	client.Discovery().(*discoveryfake.FakeDiscovery).FakedServerVersion = &version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"}
-	allow(client, func(authorizationv1.ResourceAttributes) bool { return true })
+	allow(client, may)
 	var ran []*plan.Plan
 	a := &app{
 		Streams: streams, Factory: &world{client: client, clock: clocktesting.NewFakeClock(time.Unix(0, 0))},

@@ -110,12 +110,8 @@ func (c *collector) snapshot(sources []string) (*cluster.Snapshot, error) {
 	if c.plain {
 		c.out.Source = &cluster.Source{Files: c.files, Ignored: c.ignored, Note: sourceNote}
 	}
-	if c.header != nil {
-		// Empty where the snapshot has none: then nobody was asked, and a plan says so.
-		c.out.Access = &cluster.Access{}
-		if a := c.header.Access; a != nil {
-			c.out.Access = &cluster.Access{All: a.All, Reviews: cluster.SortAccess(a.Reviews)}
-		}
+	if c.header != nil && c.header.Access != nil {
+		c.out.Access = &cluster.Access{All: c.header.Access.All, Reviews: cluster.SortAccess(c.header.Access.Reviews)}
 	}
 	c.out.Sort()
 	return &c.out, nil

@@ -25,8 +25,9 @@ type Intent struct {
 	// Manifests are the driver's, for Prepare; nil if it is installed already.
 	Manifests *Manifests
 	// Runs says that the caller is about to run the plan: a right that is missing stops
-	// it then. Whoever only looks may be somebody else.
-	Runs bool
+	// it then. Whoever only looks may be somebody else. Offline says that the Snapshot is
+	// from files, so that there is nobody to ask about.
+	Runs, Offline bool
 }
 
 // Build makes the plan of an intent. The same snapshot and intent give the same
@@ -117,7 +118,7 @@ func (b *builder) findings() ([]checks.Finding, error) {
 		Resource: b.in.Resource, Resources: b.p.Resources, Driver: b.in.Driver,
 		Operation: string(b.in.Operation), Drain: b.in.Settings.Drain,
 		DeleteEmptyDir: b.in.Settings.DeleteEmptyDir, EvictUnmanaged: b.in.Settings.EvictUnmanaged,
-		Rights: rights, Runs: b.in.Runs, Namespace: b.in.Namespace,
+		Rights: rights, Runs: b.in.Runs, Offline: b.in.Offline, Namespace: b.in.Namespace,
 	}
 	if b.p.Class != nil && b.p.Class.Action == Create {
 		in.NewClass = b.p.Class.Name
