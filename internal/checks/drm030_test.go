@@ -93,15 +93,3 @@ func TestDRM030(t *testing.T) {
 		})
 	}
 }
-
-// A plan that changes nothing needs no rights, whoever looks at it.
-func TestDRM030NothingToDo(t *testing.T) {
-	t.Parallel()
-	s := migrated()
-	s.Access = &cluster.Access{}
-	in := s.of(Migrate)
-	in.Runs = true
-	if got := brief(Run(in), "DRM030"); len(got) > 0 {
-		t.Errorf("findings %v of a plan without changes", got)
-	}
-}

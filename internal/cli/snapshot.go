@@ -29,11 +29,12 @@ func newSnapshot(a *app) *cobra.Command {
 		Use:   "snapshot",
 		Short: "Write the cluster's state, as far as plans depend on it, into a file or folder",
 		Long: `Write what this tool reads of the cluster as YAML, for --from: a plan made from it is,
-byte for byte, the plan made on the cluster at that moment. Reads only.
+byte for byte, the plan that the same caller makes on the cluster at that moment, but
+for rights to the objects of --driver-manifests (DRM030). Reads only.
 
 It holds nodes, DaemonSets, ResourceSlices, DeviceClasses, ResourceClaims and
 PodDisruptionBudgets without what no plan depends on, of pods only what one does, and
-the tool's own journals and locks. It holds no Secrets, and no values of environment
+the tool's own journals and locks, and what whoever takes it may do. It holds no Secrets, and no values of environment
 variables but those that decide how devices are handed out (such as MIG_STRATEGY and
 NVIDIA_DRIVER_ROOT). Names, labels, annotations of nodes, images and the command lines
 of DaemonSets are in it.
