@@ -34,10 +34,10 @@ for rights to the objects of --driver-manifests (DRM030). Reads only.
 
 It holds nodes, DaemonSets, ResourceSlices, DeviceClasses, ResourceClaims and
 PodDisruptionBudgets without what no plan depends on, of pods only what one does, and
-the tool's own journals and locks, and what whoever takes it may do. It holds no Secrets, and no values of environment
-variables but those that decide how devices are handed out (such as MIG_STRATEGY and
-NVIDIA_DRIVER_ROOT). Names, labels, annotations of nodes, images and the command lines
-of DaemonSets are in it.
+the tool's own journals and locks, and what whoever takes it may do. It holds no
+Secrets, and no values of environment variables but those that decide how devices are
+handed out (such as MIG_STRATEGY and NVIDIA_DRIVER_ROOT). Names, labels, annotations of
+nodes, images and the command lines of DaemonSets are in it.
 
 What may not be read is named in the snapshot, and is unknown in every plan from it;
 that is a warning here and no failure (exit code 0).`,

@@ -130,7 +130,8 @@ func TestLeastRoles(t *testing.T) {
 		GPUNode("gpu-a-1", "gpu-a", 2), GPUNode("gpu-a-2", "gpu-a", 2),
 	}})
 	before := map[string]nodeIs{"gpu-a-1": f.look("gpu-a-1"), "gpu-a-2": f.look("gpu-a-2")}
-	f.ok(f.RunWorkload(f.ctx, "train", "gpu-a", 2))
+	// One pod, so that each node has a device left for a canary.
+	f.ok(f.RunWorkload(f.ctx, "train", "gpu-a", 1))
 	right := func(verb, group, resource, namespace string) authorizationv1.ResourceAttributes {
 		resource, sub, _ := strings.Cut(resource, "/")
 		return authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Subresource: sub, Namespace: namespace}
@@ -171,7 +172,7 @@ func TestLeastRoles(t *testing.T) {
 	mover := f.grantee("apply")
 	mover.stopped(right("create", "", "pods/eviction", "default"), "create pods/eviction in namespace default", apply("gpu-a")...)
 	mover.run(0, apply("gpu-a")...)
-	f.ok(f.WorkloadReady(f.ctx, "train", 2))
+	f.ok(f.WorkloadReady(f.ctx, "train", 1))
 	f.onDRA("train", "gpu-a-1", "gpu-a-2")
 
 	for _, verb := range []string{"pools", "status", "verify"} {
