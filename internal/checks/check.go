@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/dramigrate/dramigrate/internal/access"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
@@ -41,6 +42,13 @@ type Input struct {
 	EvictUnmanaged bool
 	// Skips are what a person has decided not to be stopped by.
 	Skips []FindingSkip
+	// Rights are what running the plan needs. Runs says that the caller is about to run
+	// it, and does not only look at it; Offline that there is no caller, because the
+	// cluster is read from files. Namespace is the tool's.
+	Rights    []access.Need
+	Runs      bool
+	Offline   bool
+	Namespace string
 
 	// asked are the checks of this run; all of the catalogue if nil.
 	asked func(Check) bool

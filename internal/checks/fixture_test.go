@@ -38,7 +38,7 @@ func prepared() *state {
 			cluster.FeatureExtendedResource: {Enabled: true, Evidence: "metric kubernetes_feature_enabled"},
 			cluster.FeatureDRA:              {Enabled: true, Evidence: "metric kubernetes_feature_enabled"},
 		}},
-		Nodes:    []corev1.Node{cpuNode("cpu"), gpuNode("m1", "other", 2), gpuNode("n1", "gpu", 2), gpuNode("n2", "gpu", 2)},
+		Nodes: []corev1.Node{cpuNode("cpu"), gpuNode("m1", "other", 2), gpuNode("n1", "gpu", 2), gpuNode("n2", "gpu", 2)},
 	}}
 	s.addDaemonSet("plugin", map[string]string{"name": "nvidia-device-plugin-ds"}, "/var/lib/kubelet/device-plugins",
 		corev1.NodeSelectorRequirement{Key: "dramigrate.dev/allocation", Operator: corev1.NodeSelectorOpDoesNotExist})

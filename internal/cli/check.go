@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dramigrate/dramigrate/internal/access"
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/plan"
@@ -89,7 +90,10 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in := plan.Intent{Namespace: o.app.namespace, Resource: o.app.resource, Driver: o.app.driver, Settings: settings}
+	in := plan.Intent{
+		Namespace: o.app.namespace, Resource: o.app.resource, Driver: o.app.driver, Settings: settings,
+		Offline: o.app.offline(),
+	}
 	if o.pool.given() {
 		if in.Pool, err = o.pool.find(s); err != nil {
 			return err
@@ -99,9 +103,19 @@ func (o *checkOptions) run(ctx context.Context) error {
 		in.Shared = journal.Shared
 	}
 	var inputs []checks.Input
+	var needs []access.Need
 	for _, op := range operations {
 		in.Operation = op
-		inputs = append(inputs, plan.CheckInput(in, s))
+		input, err := plan.CheckInput(in, s)
+		if err != nil {
+			return err
+		}
+		inputs, needs = append(inputs, input), append(needs, input.Rights...)
+	}
+	if !o.app.offline() {
+		if err := o.app.reviewNeeds(ctx, s, needs); err != nil {
+			return err
+		}
 	}
 	r := checks.Examine(inputs, o.only)
 	if err := o.print(r); err != nil {

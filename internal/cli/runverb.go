@@ -90,6 +90,7 @@ func (o *runOptions) complete(cmd *cobra.Command, args []string) (*planner, *pla
 
 // execute shows the plan, asks, and runs it.
 func (o *runOptions) execute(ctx context.Context, p *planner, saved *plan.Plan) error {
+	p.runs = !o.app.offline()
 	now, seen, err := p.look(ctx)
 	if saved != nil {
 		now, err = o.review(saved, now, seen, err)

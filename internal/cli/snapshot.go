@@ -30,11 +30,12 @@ func newSnapshot(a *app) *cobra.Command {
 		Use:   "snapshot",
 		Short: "Write the cluster's state, as far as plans depend on it, into a file or folder",
 		Long: `Write what this tool reads of the cluster as YAML, for --from: a plan made from it is,
-byte for byte, the plan made on the cluster at that moment. Reads only.
+byte for byte, the plan that the same caller makes on the cluster at that moment, but
+for rights to the objects of --driver-manifests (DRM030). Reads only.
 
 It holds nodes, DaemonSets, ResourceSlices, DeviceClasses, ResourceClaims and
 PodDisruptionBudgets without what no plan depends on, of pods only what one does, and
-the tool's own journals and locks. For the checks it holds also namespaces,
+the tool's own journals and locks, and what whoever takes it may do. For the checks it holds also namespaces,
 ResourceQuotas, LimitRanges, PriorityClasses, the workloads that ask for devices, the
 few fields that matter of the objects of GPU operators, and the expressions about
 devices in Prometheus rules, ServiceMonitors, autoscalers and Grafana dashboards. It
@@ -63,6 +64,9 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	}
 	s, err := o.app.look(ctx, cluster.LoadOptions{Namespace: o.app.namespace, Advice: true})
 	if err != nil {
+		return err
+	}
+	if err := o.app.review(ctx, s, o.app.rightsOfAllRuns(s)); err != nil {
 		return err
 	}
 	about := offline.About{ToolVersion: o.app.build.Version, Namespace: o.app.namespace, Taken: o.app.Clock().Now()}

@@ -35,6 +35,9 @@ type ClusterSnapshot struct {
 	Unknown []cluster.Unknown `json:"unknown,omitempty"`
 	// API is what the API server can do.
 	API cluster.API `json:"api,omitzero"`
+	// Access is what the caller might do who took the snapshot. A plan says by it what the
+	// cluster would have said; whoever runs the plan is asked anew.
+	Access *cluster.Access `json:"access,omitempty"`
 	// Objects is how many objects of each kind follow. Where it is given, another
 	// number is an error: something was cut off, or put in.
 	Objects map[string]int `json:"objects,omitempty"`
@@ -45,7 +48,8 @@ func newHeader(s *cluster.Snapshot, a About) *ClusterSnapshot {
 	h := &ClusterSnapshot{
 		APIVersion: cluster.APIVersion, Kind: Kind,
 		ToolVersion: a.ToolVersion, Taken: metav1.NewTime(a.Taken.UTC()),
-		Cluster: s.Identity, Namespace: a.Namespace, Unknown: s.Unknown, API: s.API,
+		Cluster: s.Identity, Namespace: a.Namespace, Unknown: s.Unknown,
+		API: s.API, Access: s.Access,
 	}
 	for _, part := range parts(a.Namespace) {
 		if _, unknown := s.IsUnknown(part); !unknown {

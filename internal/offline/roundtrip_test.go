@@ -425,3 +425,19 @@ func TestWriteFolderReplacesAnother(t *testing.T) {
 		t.Errorf("%v, %v, want a file that others may read", info, err)
 	}
 }
+
+// What the caller may do is a part of the snapshot, so that a plan from it says what the
+// cluster would have said of the same caller.
+func TestAccessIsKept(t *testing.T) {
+	t.Parallel()
+	for _, access := range []*cluster.Access{nil, {All: true}, {Reviews: cluster.SortAccess([]cluster.AccessReview{
+		{Right: cluster.Right{Verb: "patch", Resource: "nodes"}, Answer: cluster.Denied, Reason: "no rule: \"x\""},
+		{Right: cluster.Right{Verb: "get", Path: "/version"}, Answer: cluster.Allowed},
+	})}} {
+		s := live(t, clusterObjects(t))
+		s.Access = access
+		if diff := cmp.Diff(access, readStream(t, written(t, s)).Access); diff != "" {
+			t.Errorf("access (-written +read):\n%s", diff)
+		}
+	}
+}

@@ -117,6 +117,9 @@ func (c *collector) snapshot(sources []string) (*cluster.Snapshot, error) {
 	if c.plain {
 		c.out.Source = &cluster.Source{Files: c.files, Ignored: c.ignored, Note: sourceNote}
 	}
+	if c.header != nil && c.header.Access != nil {
+		c.out.Access = &cluster.Access{All: c.header.Access.All, Reviews: cluster.SortAccess(c.header.Access.Reviews)}
+	}
 	c.out.Sort()
 	return &c.out, nil
 }
