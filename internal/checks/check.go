@@ -39,6 +39,9 @@ type Input struct {
 	// which lose data, or which nothing makes again.
 	DeleteEmptyDir bool
 	EvictUnmanaged bool
+	// EditOwned and WaitForOwner are prepare's flags for DaemonSets that somebody owns:
+	// edit them all the same, or wait until their owner has.
+	EditOwned, WaitForOwner bool
 
 	// asked are the checks of this run; all of the catalogue if nil.
 	asked func(Check) bool
@@ -66,6 +69,7 @@ func All() []Check {
 		drm001(), drm002(), drm003(), drm004(), drm005(), drm006(), drm007(), drm008(),
 		drm009(), drm010(), drm011(), drm012(), drm013(), drm014(), drm015(), drm016(),
 		drm017(), drm018(), drm019(), drm020(), drm021(), drm022(), drm023(), drm024(), drm025(), drm026(), drm027(), drm028(), drm029(),
+		drm060(), drm061(),
 	}
 }
 

@@ -42,7 +42,7 @@ func (s *session) unused(ctx context.Context) error {
 	for i := range snap.Nodes {
 		node := &snap.Nodes[i]
 		_, marked := node.Annotations[cluster.StateAnnotation]
-		if at, known := s.plan.Gate.StateOf(node.Labels); marked || !known || at != gate.Plugin {
+		if at, known := gate.Switched(node.Labels); marked || !known || at != gate.Plugin {
 			using = append(using, node.Name)
 		}
 	}

@@ -36,7 +36,7 @@ func Build(in Intent, s *cluster.Snapshot) (*Plan, error) {
 		Operation: in.Operation, ToolVersion: in.ToolVersion,
 		Cluster: s.Identity, Namespace: in.Namespace,
 		Resource: in.Resource, Resources: b.inv.ResourcesWith(in.Resource),
-		Gate:     gate.OwnKey(),
+		Gate:     b.sharedGate(),
 		Settings: in.Settings,
 	}
 	b.findDriver()
@@ -108,6 +108,7 @@ func (b *builder) findings() []checks.Finding {
 		Resource: b.in.Resource, Resources: b.p.Resources, Driver: b.in.Driver,
 		Operation: string(b.in.Operation), Drain: b.in.Settings.Drain,
 		DeleteEmptyDir: b.in.Settings.DeleteEmptyDir, EvictUnmanaged: b.in.Settings.EvictUnmanaged,
+		EditOwned: b.in.Settings.EditOwned, WaitForOwner: b.in.Settings.WaitForOwner.Duration > 0,
 	}
 	if b.p.Class != nil && b.p.Class.Action == Create {
 		in.NewClass = b.p.Class.Name

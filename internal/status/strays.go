@@ -87,7 +87,7 @@ func (g *gatherer) drifted(n *Node) *Stray {
 	for _, d := range n.Drift {
 		off = append(off, d.String())
 	}
-	return &Stray{Kind: Drifted, What: joined(off), Do: "find out who changed the label, and set it as the record says"}
+	return &Stray{Kind: Drifted, What: joined(off), Do: "find out who changed the label; " + n.setAgain()}
 }
 
 func (g *gatherer) unmarked(n *Node) *Stray {
