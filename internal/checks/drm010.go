@@ -23,7 +23,7 @@ func drm010() Check {
 			for _, n := range in.nodes() {
 				mine[n] = true
 			}
-			open, closed, elsewhere := nodeGroups{}, nodeGroups{}, nodeGroups{}
+			open, closed, mended, elsewhere := nodeGroups{}, nodeGroups{}, nodeGroups{}, nodeGroups{}
 			for name, v := range in.publishing() {
 				devices, _ := cluster.DevicesOf(v.Slices, in.Driver)
 				for _, r := range in.Resources {
@@ -37,15 +37,30 @@ func drm010() Check {
 						group = elsewhere
 					case slices.ContainsFunc(v.Node.Spec.Taints, gate.IsSwitchingTaint):
 						group = closed
+					case in.mends(v):
+						group = mended
 					}
 					group.add(fmt.Sprintf("%d of %s are allocatable by the plugin while %s publishes %d devices", n, r, in.Driver, len(devices))+in.strays(name), name)
 				}
 			}
 			base := Finding{Code: "DRM010", Remedy: "cordon it, and see which of the two belongs there: `kubectl get resourceslices` and the pods of both DaemonSets on the node"}
 			with := func(s Severity) Finding { f := base; f.Severity = s; return f }
-			return slices.Concat(open.findings(in, with(Blocker)), closed.findings(in, with(Warning)), elsewhere.findings(Input{}, with(Warning)))
+			mend := Finding{Code: "DRM010", Severity: Warning, Remedy: "the run closes the node first, sets the gate's labels again and drains it; cordon it until then"}
+			return slices.Concat(open.findings(in, with(Blocker)), closed.findings(in, with(Warning)), mended.findings(in, mend), elsewhere.findings(Input{}, with(Warning)))
 		},
 	}
+}
+
+// mends says that the run sets a node's gate labels again, which somebody has changed
+// since a run had left them, and so ends what they have brought about.
+func (in Input) mends(v cluster.NodeView) bool {
+	if in.Operation != Migrate && in.Operation != Rollback {
+		return false
+	}
+	state, err := cluster.ParseNodeState(v.Node)
+	own, known := gate.Switched(v.Node.Labels)
+	_, fits := in.Gate.StateOf(v.Node.Labels)
+	return err == nil && state != nil && known && own != gate.Plugin && !fits && in.Gate.Busy(v.Node.Labels) == ""
 }
 
 // strays names the pods of a node that may be a plugin which no DaemonSet runs: those

@@ -56,6 +56,18 @@ func TestDRM029OfAVendorsSwitch(t *testing.T) {
 	})
 }
 
+func TestDRM010OfAVendorsSwitch(t *testing.T) {
+	t.Parallel()
+	try(t, "DRM010", []given{
+		{"the run sets the label again", Migrate, migrated, both(byOperator, label("n1", deployPlugin, "true"), has("n1", gpu, "2")), []string{"warning node/n1"}, ""},
+		{"so does the way back", Rollback, migrated, both(byOperator, label("n1", deployPlugin, "true"), has("n1", gpu, "2")), []string{"warning node/n1"}, ""},
+		{"the labels are as they have to be", Migrate, migrated, both(byOperator, has("n1", gpu, "2")), []string{"blocker node/n1"}, ""},
+		{"no record", Migrate, migrated, both(byOperator, label("n1", deployPlugin, "true"), has("n1", gpu, "2"), func(s *state) {
+			delete(s.node("n1").Annotations, "dramigrate.dev/state")
+		}), []string{"blocker node/n1"}, ""},
+	})
+}
+
 func TestDRM060(t *testing.T) {
 	t.Parallel()
 	paused := label("n1", deployPlugin, "paused-for-driver-upgrade")

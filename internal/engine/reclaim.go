@@ -46,7 +46,7 @@ func (n *nodeRun) reclaim(e *NodeEdit, want gate.State) ([]event.Event, error) {
 	setState(e, g, want)
 	if deciding(g, off) {
 		// The plugin may have come back: the kubelet's grace for it begins anew.
-		e.State.PluginGoneAt = nil
+		e.State.PluginGoneAt, e.State.SettledAt = nil, nil
 	}
 	return []event.Event{event.ForeignChange{Stamp: n.stamp(), Node: n.ref.Name, What: what, Answer: setAgain}}, nil
 }
@@ -64,7 +64,7 @@ func (n *nodeRun) adopt(e *NodeEdit) (gate.State, []event.Event, error) {
 	off := g.Drift(own, e.Node.Labels)
 	what := theirs(e.Node, off)
 	if deciding(g, off) && own != gate.Plugin {
-		e.State.PluginGoneAt = nil
+		e.State.PluginGoneAt, e.State.SettledAt = nil, nil
 	}
 	setState(e, g, own)
 	return own, []event.Event{event.ForeignChange{Stamp: n.stamp(), Node: n.ref.Name, What: what, Answer: setAgain}}, nil

@@ -132,7 +132,7 @@ func (s *session) includePlugin(ctx context.Context, step plan.Step) error {
 	if err != nil {
 		return err
 	}
-	return s.rolledOut(ctx, step, ds)
+	return s.rolledOut(ctx, step, ds, asWritten)
 }
 
 // forgetPrepared empties the record of the shared objects; the runs stay.

@@ -9,9 +9,9 @@ import (
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
-// verbAsk is the verb of a change that the tool does not make: the owner of the object
+// VerbAsk is the verb of a change that the tool does not make: the owner of the object
 // does, and its body is what a person takes there.
-const verbAsk = "ask its owner for"
+const VerbAsk = "ask its owner for"
 
 // asksOwner says that an edit of a DaemonSet is left to its owner.
 func (b *builder) asksOwner(o gate.Owner) bool { return o.Owned() && !b.in.Settings.EditOwned }
@@ -25,7 +25,7 @@ func (b *builder) byOwner(id StepID, title string, target Object, ds *appsv1.Dae
 	s := Step{
 		ID: id, Title: title, Target: &target,
 		Needs:   []string{"a person takes the change to " + owner.String()},
-		Changes: []Change{{Verb: verbAsk, Object: asked, Body: toYAML(h.Body)}},
+		Changes: []Change{{Verb: VerbAsk, Object: asked, Body: toYAML(h.Body)}},
 		Undo:    "take it out again at " + owner.String() + ", after `dramigrate unprepare`",
 	}
 	if len(h.Also) > 0 {
