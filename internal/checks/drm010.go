@@ -45,22 +45,31 @@ func drm010() Check {
 			}
 			base := Finding{Code: "DRM010", Remedy: "cordon it, and see which of the two belongs there: `kubectl get resourceslices` and the pods of both DaemonSets on the node"}
 			with := func(s Severity) Finding { f := base; f.Severity = s; return f }
-			mend := Finding{Code: "DRM010", Severity: Warning, Remedy: "the run closes the node first, sets the gate's labels again and drains it; cordon it until then"}
+			mend := Finding{Code: "DRM010", Severity: Warning, Remedy: "this run ends it; cordon the node until then, and run apply or rollback on its pool"}
 			return slices.Concat(open.findings(in, with(Blocker)), closed.findings(in, with(Warning)), mended.findings(in, mend), elsewhere.findings(Input{}, with(Warning)))
 		},
 	}
 }
 
-// mends says that the run sets a node's gate labels again, which somebody has changed
-// since a run had left them, and so ends what they have brought about.
+// mends says that the run ends what it finds: somebody has changed a node's gate labels
+// since a run had left them, or the plugin's DaemonSet since prepare.
 func (in Input) mends(v cluster.NodeView) bool {
-	if in.Operation != Migrate && in.Operation != Rollback {
-		return false
-	}
 	state, err := cluster.ParseNodeState(v.Node)
 	own, known := gate.Switched(v.Node.Labels)
-	_, fits := in.Gate.StateOf(v.Node.Labels)
-	return err == nil && state != nil && known && own != gate.Plugin && !fits && in.Gate.Busy(v.Node.Labels) == ""
+	if err != nil || state == nil || !known || own == gate.Plugin {
+		return false
+	}
+	switch in.Operation {
+	case Migrate, Rollback:
+		_, fits := in.Gate.StateOf(v.Node.Labels)
+		return !fits && in.Gate.Busy(v.Node.Labels) == ""
+	case Prepare:
+		// The plugin's DaemonSet has lost what kept it off switched nodes.
+		return slices.ContainsFunc(in.Inventory.PluginsFor(in.Resource), func(p gate.PluginDaemonSet) bool {
+			return !p.Gate.Vendor && !gate.Excluded(p.DaemonSet) && slices.Contains(p.Nodes, v.Node.Name)
+		})
+	}
+	return false
 }
 
 // strays names the pods of a node that may be a plugin which no DaemonSet runs: those

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -101,14 +102,30 @@ func (s *session) editDaemonSet(ctx context.Context, step plan.Step, think func(
 			return err
 		}
 	}
-	return s.rolledOut(ctx, step, ds, func(now *appsv1.DaemonSet) error {
+	lasts := func(now *appsv1.DaemonSet) error {
 		if left, err := think(now); err != nil || !left.Empty() {
 			return fmt.Errorf("%s: somebody has taken the edit back: %s; have its owner make the change that the plan shows, and wait for it with --wait-for-owner",
 				nameOf(*step.Target), writers(now))
 		}
 		return nil
-	})
+	}
+	if err := s.rolledOut(ctx, step, ds, lasts); err != nil || !s.plan.Settings.EditOwned {
+		return err
+	}
+	// An owner that looks all the time has looked by then.
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-s.deps.Clock.After(ownerLooks):
+	}
+	if ds, err = s.client.AppsV1().DaemonSets(step.Target.Namespace).Get(ctx, step.Target.Name, metav1.GetOptions{}); err != nil {
+		return fmt.Errorf("%s: read: %w", nameOf(*step.Target), err)
+	}
+	return lasts(ds)
 }
+
+// ownerLooks is how long an edit of an object that somebody owns is watched.
+const ownerLooks = 5 * time.Second
 
 // writers are the field managers of an object besides this tool and the controller that
 // writes its status.
