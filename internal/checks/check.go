@@ -49,6 +49,9 @@ type Input struct {
 	Runs      bool
 	Offline   bool
 	Namespace string
+	// EditOwned and WaitForOwner are prepare's flags for DaemonSets that somebody owns:
+	// edit them all the same, or wait until their owner has.
+	EditOwned, WaitForOwner bool
 
 	// asked are the checks of this run; all of the catalogue if nil.
 	asked func(Check) bool

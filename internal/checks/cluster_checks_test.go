@@ -55,7 +55,16 @@ func TestDRM003(t *testing.T) {
 	}
 	try(t, "DRM003", []given{
 		{"a Helm release, before prepare", Prepare, untouched, helm("plugin"), []string{"blocker daemonset/kube-system/plugin"}, "Helm release gpu/nvdp"},
-		{"a Helm release that heeds the label", Migrate, prepared, helm("plugin"), []string{"blocker daemonset/kube-system/plugin"}, "Helm release gpu/nvdp"},
+		{"a Helm release whose values heed the label", Migrate, prepared, helm("plugin"), nil, ""},
+		{"a Helm release that was edited in place", Migrate, prepared, func(s *state) {
+			helm("plugin")(s)
+			s.daemonSet("plugin").ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "helm"}, {Manager: "dramigrate"}}
+		}, []string{"warning daemonset/kube-system/plugin"}, "takes the edit back"},
+		{"a Helm release that does not heed it", Migrate, untouched, helm("plugin"), []string{"blocker daemonset/kube-system/plugin"}, "Helm release gpu/nvdp"},
+		{"an operator's without a switch, in prepare", Prepare, untouched, func(s *state) {
+			s.daemonSet("plugin").OwnerReferences = []metav1.OwnerReference{{APIVersion: "acme.io/v1", Kind: "GPUStack", Name: "x"}}
+		}, []string{"warning daemonset/kube-system/plugin"}, "cannot be moved in place"},
+		{"the GPU Operator's, which has a switch", Migrate, untouched, byOperator, nil, ""},
 		{"kubectl", Prepare, untouched, func(s *state) {
 			s.daemonSet("plugin").Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: ""}
 		}, nil, ""},

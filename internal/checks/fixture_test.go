@@ -91,6 +91,9 @@ func (s *state) of(operation string) Input {
 	in.Snapshot = s.Snapshot
 	in.Inventory = gate.Detect(s.Snapshot)
 	in.Gate = gate.OwnKey()
+	if n, ok := s.Node("n1"); ok {
+		in.Gate = in.Inventory.For(gpu, n)[0].Gate
+	}
 	in.Resource = gpu
 	in.Resources = in.Inventory.ResourcesWith(gpu)
 	in.Driver = driver

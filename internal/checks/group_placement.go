@@ -9,5 +9,7 @@ func placement() []Check {
 		drm017(),
 		drm022(),
 		drm025(),
+		drm060(),
+		drm061(),
 	}
 }

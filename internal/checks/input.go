@@ -62,7 +62,8 @@ func (in Input) targets() []cluster.NodeView {
 		case Migrate:
 			return state == gate.DRA && err == nil && st != nil && st.Operation == Migrate && st.OpenedAt != nil
 		case Rollback:
-			return state == gate.Plugin && err == nil && st == nil
+			own, known := gate.Switched(v.Node.Labels)
+			return known && own == gate.Plugin && err == nil && st == nil
 		default:
 			return false
 		}

@@ -41,7 +41,7 @@ func Build(in Intent, s *cluster.Snapshot) (*Plan, error) {
 		Operation: in.Operation, ToolVersion: in.ToolVersion,
 		Cluster: s.Identity, Namespace: in.Namespace,
 		Resource: in.Resource, Resources: b.inv.ResourcesWith(in.Resource),
-		Gate:     gate.OwnKey(),
+		Gate:     b.sharedGate(),
 		Settings: in.Settings,
 	}
 	b.findDriver()
@@ -113,7 +113,15 @@ func (b *builder) findDriver() {
 // stands for every node with devices.
 func CheckInput(in Intent, s *cluster.Snapshot) (checks.Input, error) {
 	inv := gate.Detect(s)
-	b := &builder{in: in, s: s, inv: inv, p: &Plan{Gate: gate.OwnKey(), Resources: inv.ResourcesWith(in.Resource)}}
+	b := &builder{in: in, s: s, inv: inv, p: &Plan{Resources: inv.ResourcesWith(in.Resource)}}
+	b.p.Gate = b.sharedGate()
+	if len(in.Pool.Nodes) > 0 {
+		b.p.Pool = &Pool{}
+		for _, name := range in.Pool.Nodes {
+			b.p.Pool.Nodes = append(b.p.Pool.Nodes, NodeRef{Name: name})
+		}
+		b.p.Gate = b.poolGate()
+	}
 	if in.Operation == Migrate {
 		b.p.Class = b.class()
 	}
@@ -144,6 +152,7 @@ func (b *builder) checkInput(pool cluster.NodePool, rights []access.Need) checks
 		DeleteEmptyDir: b.in.Settings.DeleteEmptyDir, EvictUnmanaged: b.in.Settings.EvictUnmanaged,
 		Skips:  b.in.Settings.Skips,
 		Rights: rights, Runs: b.in.Runs, Offline: b.in.Offline, Namespace: b.in.Namespace,
+		EditOwned: b.in.Settings.EditOwned, WaitForOwner: b.in.Settings.WaitForOwner.Duration > 0,
 	}
 	if b.p.Class != nil && b.p.Class.Action == Create {
 		in.NewClass = b.p.Class.Name

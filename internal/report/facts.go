@@ -110,6 +110,12 @@ func settings(p *plan.Plan) string {
 		add("helper-image", orDash(s.HelperImage))
 	} else if s.PluginRollout != "" {
 		add("plugin-rollout", s.PluginRollout)
+		if s.EditOwned {
+			parts = append(parts, "objects that others own are EDITED")
+		}
+		if s.WaitForOwner.Duration > 0 {
+			add("wait-for-owner", s.WaitForOwner.Duration)
+		}
 	}
 	add("tool-namespace", p.Namespace)
 	return strings.Join(parts, ", ")

@@ -87,7 +87,7 @@ func (g *gatherer) drifted(n *Node) *Stray {
 	for _, d := range n.Drift {
 		off = append(off, d.String())
 	}
-	return &Stray{Kind: Drifted, What: joined(off), Do: "find out who changed the label, and set it as the record says"}
+	return &Stray{Kind: Drifted, What: joined(off), Do: "find out who changed the label; " + n.setAgain()}
 }
 
 func (g *gatherer) unmarked(n *Node) *Stray {
@@ -222,10 +222,18 @@ func (g *gatherer) gatesOpen() {
 			g.out.Strays = append(g.out.Strays, Stray{
 				Object: "daemonset/" + p.DaemonSet.Namespace + "/" + p.DaemonSet.Name, Kind: GateOpen,
 				What: "nothing keeps the plugin off " + few(on) + ", which are switched: its node affinity is not what prepare made it",
-				Do:   "dramigrate prepare",
+				Do:   prepareAgain(p.Owner),
 			})
 		}
 	}
+}
+
+// prepareAgain is how a plugin's DaemonSet is kept off switched nodes again.
+func prepareAgain(o gate.Owner) string {
+	if o.Owned() {
+		return "cordon these nodes; `dramigrate prepare` shows what " + o.String() + ", which owns it, has to change"
+	}
+	return "dramigrate prepare"
 }
 
 // command is what a person types about a pool.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
@@ -61,7 +63,7 @@ type Target struct {
 
 // Verify looks at every node of the pool that has devices, from the API alone.
 func Verify(ctx context.Context, s *cluster.Snapshot, t Target) *Verification {
-	v := &verifier{s: s, t: t, gate: gate.OwnKey(), inv: gate.Detect(s)}
+	v := &verifier{s: s, t: t, inv: gate.Detect(s)}
 	v.resources = v.inv.ResourcesWith(t.Resource)
 	out := &Verification{
 		APIVersion: cluster.APIVersion, Kind: VerificationKind,
@@ -111,7 +113,6 @@ func (v *Verification) worst() Result {
 type verifier struct {
 	s         *cluster.Snapshot
 	t         Target
-	gate      gate.Gate
 	inv       gate.Inventory
 	resources []string
 }
@@ -192,11 +193,15 @@ func verbOf(operation string) string {
 }
 
 func (v *verifier) label(n cluster.NodeView) Look {
-	why := ""
-	if at, known := v.gate.StateOf(n.Node.Labels); !known || at != gate.DRA {
-		why = fmt.Sprintf("label %s is %q, not %q", gate.AllocationLabel, n.Node.Labels[gate.AllocationLabel], gate.ValueDRA)
+	g, known := v.inv.Of(n.Node, v.t.Resource)
+	if !known {
+		return Look{What: "the node is switched to DRA", Result: Unknown, Detail: "its record names a gate that this version does not know"}
 	}
-	return v.look("the node is switched to DRA", "", why)
+	var off []string
+	for _, d := range drift(g, []gate.State{gate.DRA}, n.Node.Labels) {
+		off = append(off, fmt.Sprintf("label %s is %s, not %s", d.Label, orAbsent(d.Have), orAbsent(d.Want)))
+	}
+	return v.look("the node is switched to DRA", "by gate "+g.Name, joined(off))
 }
 
 func (v *verifier) double(n cluster.NodeView, published int) Look {
@@ -231,7 +236,7 @@ func (v *verifier) backed(n cluster.NodeView) string {
 func (v *verifier) driver(n cluster.NodeView) string {
 	found := false
 	for _, d := range v.inv.DriversFor(v.t.Driver) {
-		if lands, _ := gate.Lands(d.DaemonSet, v.gate.With(n.Node, gate.DRA)); !lands && !slices.Contains(d.Nodes, n.Node.Name) {
+		if lands, _ := gate.Lands(d.DaemonSet, v.gateOf(n.Node).With(n.Node, gate.DRA)); !lands && !slices.Contains(d.Nodes, n.Node.Name) {
 			continue
 		}
 		found = true
@@ -310,4 +315,13 @@ func plural(n int, one string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// gateOf is the gate of a node; the own key where its record names an unknown one.
+func (v *verifier) gateOf(n *corev1.Node) gate.Gate {
+	g, known := v.inv.Of(n, v.t.Resource)
+	if !known {
+		return gate.OwnKey()
+	}
+	return g
 }

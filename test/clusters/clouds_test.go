@@ -1,6 +1,9 @@
 package clusters
 
-import "github.com/dramigrate/dramigrate/internal/plan"
+import (
+	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/plan"
+)
 
 // The clusters of clouds and platforms that bring the plugin or the pools.
 
@@ -12,26 +15,24 @@ func gke() site {
 		owners: map[string]string{small: "addon manager in mode Reconcile", large: "addon manager in mode Reconcile"},
 		plans: []wanted{
 			{
-				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
-				findings:  []string{"blocker DRM003 daemonset/" + small, "blocker DRM003 daemonset/" + large},
-				restarted: []string{small + "-674fk", small + "-xn2wb", small + "-k9vcd", large + "-2z7p7"},
+				// The label of GKE moves its plugin: no edit, no restart.
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, gate: gate.GKEName,
 			},
 			{
-				// Of the two DaemonSets only one concerns the pool.
-				op: plan.Migrate, pool: "l4", refused: true, class: ownClass,
-				findings: []string{"blocker DRM003 daemonset/" + small, "blocker DRM015 daemonset/" + small, noDriver, "info DRM008 pool/l4"},
+				op: plan.Migrate, pool: "l4", refused: true, class: ownClass, gate: gate.GKEName,
+				findings: []string{noDriver, "info DRM008 pool/l4"},
 				batches:  l4 + "2k9x | " + l4 + "v8tz",
 				evicted:  []string{"serving/gemma-6c8d9f7b5-d4kzp", "serving/gemma-6c8d9f7b5-zw8qn"},
 			},
 			{
-				op: plan.Migrate, pool: "a100", refused: true, class: ownClass,
-				findings: []string{"blocker DRM003 daemonset/" + large, "blocker DRM015 daemonset/" + large, noDriver, "info DRM008 node/" + a100},
+				op: plan.Migrate, pool: "a100", refused: true, class: ownClass, gate: gate.GKEName,
+				findings: []string{noDriver, "info DRM008 node/" + a100},
 				batches:  a100, evicted: []string{"batch/sim-4-x8kqp"},
 			},
 			{
 				// GKE's own label tells of time-sharing; there is no GPU Feature Discovery.
-				op: plan.Migrate, pool: "l4-shared", refused: true, class: ownClass,
-				findings: []string{"blocker DRM003 daemonset/" + small, "blocker DRM015 daemonset/" + small, noDriver, "blocker DRM008 node/" + shared},
+				op: plan.Migrate, pool: "l4-shared", refused: true, class: ownClass, gate: gate.GKEName,
+				findings: []string{noDriver, "blocker DRM008 node/" + shared},
 				batches:  shared,
 			},
 		},
@@ -115,26 +116,23 @@ func eksKarpenter() site {
 
 func openShift() site {
 	const ds, mps = "nvidia-gpu-operator/nvidia-device-plugin-daemonset", "nvidia-gpu-operator/nvidia-device-plugin-mps-control-daemon"
-	unprepared := []string{"blocker DRM003 daemonset/" + ds, "blocker DRM015 daemonset/" + ds, noDriver}
 	return site{
 		name:   "openshift",
 		owners: map[string]string{ds: "operator ClusterPolicy/gpu-cluster-policy", mps: "operator ClusterPolicy/gpu-cluster-policy"},
 		plans: []wanted{
 			{
-				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
-				findings:  []string{"blocker DRM003 daemonset/" + ds, "blocker DRM003 daemonset/" + mps},
-				restarted: []string{ds + "-7zqkd", ds + "-x4mwp"},
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, gate: gate.GPUOperatorName,
 			},
 			{
-				op: plan.Migrate, pool: "gpu-a100", refused: true, class: ownClass,
-				findings: append([]string{"blocker DRM019 pod/rhoai-notebooks/bench-0"}, unprepared...),
+				op: plan.Migrate, pool: "gpu-a100", refused: true, class: ownClass, gate: gate.GPUOperatorName,
+				findings: []string{"blocker DRM019 pod/rhoai-notebooks/bench-0", noDriver},
 				batches:  "gpu-a100-0", evicted: []string{"rhoai-notebooks/bench-0"},
 			},
 			{
 				// The operator deploys nothing where its labels are empty: gpu-l40s-1 has GPUs
-				// that nobody advertises.
-				op: plan.Migrate, pool: "gpu-l40s", refused: true, class: ownClass,
-				findings: append([]string{"warning DRM026 node/gpu-l40s-1"}, unprepared...),
+				// that nobody advertises, and it would make "true" of an empty label one day.
+				op: plan.Migrate, pool: "gpu-l40s", refused: true, class: ownClass, gate: gate.GPUOperatorName,
+				findings: []string{"unknown DRM029 node/gpu-l40s-1", noDriver},
 				batches:  "gpu-l40s-0", skipped: []string{"gpu-l40s-1 has no nvidia.com/gpu"},
 				evicted: []string{"rhoai-serving/granite-predictor-6d7c8b9f5-jw4xz"},
 			},

@@ -1,6 +1,9 @@
 package clusters
 
-import "github.com/dramigrate/dramigrate/internal/plan"
+import (
+	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/plan"
+)
 
 const (
 	nvidiaDriver = "dra-driver-nvidia-gpu"
@@ -13,8 +16,8 @@ const (
 )
 
 // sites are the clusters of testdata/clusters. Where somebody else owns the plugin's
-// DaemonSet the right plan today is one that names the owner and is refused; each of
-// these owners has its own switch that a later version can use.
+// DaemonSet, its vendor's switch is the gate; where it has none, the right plan names
+// the owner, shows what is to change there, and is refused until it has.
 func sites() []site {
 	return []site{
 		standaloneChart(), staticManifest(), gpuOperator(), gke(), aksManaged(), bottlerocket(), eksKarpenter(),
@@ -86,26 +89,24 @@ func staticManifest() site {
 
 func gpuOperator() site {
 	const ds, mps = "gpu-operator/nvidia-device-plugin-daemonset", "gpu-operator/nvidia-device-plugin-mps-control-daemon"
-	unprepared := []string{"blocker DRM003 daemonset/" + ds, "blocker DRM015 daemonset/" + ds, noDriver}
 	return site{
 		name:   "gpu-operator",
 		owners: map[string]string{ds: "operator ClusterPolicy/cluster-policy", mps: "operator ClusterPolicy/cluster-policy"},
 		plans: []wanted{
 			{
-				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
-				findings:  []string{"blocker DRM003 daemonset/" + ds, "blocker DRM003 daemonset/" + mps},
-				restarted: []string{ds + "-h1093", ds + "-zc3ea", ds + "-b8d4f"},
+				// The operator's labels move its plugin: no edit, no restart.
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, gate: gate.GPUOperatorName,
 			},
 			{
-				op: plan.Migrate, pool: "dgx", selector: "node-pool=dgx", refused: true, class: ownClass, findings: unprepared,
-				batches: "dgx-01 | dgx-02",
-				evicted: []string{"nlp/embed-0", "nlp/embed-1"}, // the validator's pod has ended
+				op: plan.Migrate, pool: "dgx", selector: "node-pool=dgx", refused: true, class: ownClass, gate: gate.GPUOperatorName,
+				findings: []string{noDriver},
+				batches:  "dgx-01 | dgx-02",
+				evicted:  []string{"nlp/embed-0", "nlp/embed-1"}, // the validator's pod has ended
 			},
 			{
-				// The operator is at work on edge-02: it is left alone, and not for having
-				// no GPUs.
-				op: plan.Migrate, pool: "edge", selector: "node-pool=edge", refused: true, class: ownClass,
-				findings: append([]string{"warning DRM026 node/edge-02"}, unprepared...),
+				// The operator is at work on edge-02, and brings the plugin back there.
+				op: plan.Migrate, pool: "edge", selector: "node-pool=edge", refused: true, class: ownClass, gate: gate.GPUOperatorName,
+				findings: []string{"blocker DRM060 node/edge-02", noDriver},
 				batches:  "edge-01", skipped: []string{"edge-02 has no nvidia.com/gpu"},
 				evicted: []string{"vision/detector-8494bd5f7d-vq7rn"},
 			},
