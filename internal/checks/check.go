@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	resourcev1 "k8s.io/api/resource/v1"
+
 	"github.com/dramigrate/dramigrate/internal/access"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
@@ -31,6 +33,8 @@ type Input struct {
 	// NewClass is the name of the DeviceClass that the run would create; empty if it
 	// creates none.
 	NewClass string
+	// NewClassObject is that class as it would be created; nil where it is not known.
+	NewClassObject *resourcev1.DeviceClass
 	// Driver is the DRA driver's name.
 	Driver    string
 	Operation string

@@ -2,7 +2,6 @@ package checks
 
 import (
 	"fmt"
-	"path"
 	"slices"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
@@ -24,6 +23,7 @@ func drm010() Check {
 			for _, n := range in.nodes() {
 				mine[n] = true
 			}
+			strays := in.strays()
 			open, closed, mended, elsewhere := nodeGroups{}, nodeGroups{}, nodeGroups{}, nodeGroups{}
 			for name, v := range in.publishing() {
 				devices, _ := cluster.DevicesOf(v.Slices, in.Driver)
@@ -41,7 +41,7 @@ func drm010() Check {
 					case in.mends(v):
 						group = mended
 					}
-					group.add(fmt.Sprintf("%d of %s are allocatable by the plugin while %s publishes %d devices", n, r, in.Driver, len(devices))+in.strays(name), name)
+					group.add(fmt.Sprintf("%d of %s are allocatable by the plugin while %s publishes %d devices", n, r, in.Driver, len(devices))+strays[name], name)
 				}
 			}
 			base := Finding{Code: "DRM010", Remedy: "cordon it, and see which of the two belongs there: `kubectl get resourceslices` and the pods of both DaemonSets on the node"}
@@ -73,22 +73,21 @@ func (in Input) mends(v cluster.NodeView) bool {
 	return false
 }
 
-// strays names the pods of a node that may be a plugin which no DaemonSet runs: those
-// that mount the kubelet's folder of device plugins, as one does that somebody started
-// by hand.
-func (in Input) strays(node string) string {
-	var found []string
+// strays are the pods of no DaemonSet, by node, that may be a plugin.
+func (in Input) strays() map[string]string {
+	byNode := map[string][]cluster.Pod{}
 	for i := range in.Snapshot.Pods {
-		p := &in.Snapshot.Pods[i]
-		mounts := slices.ContainsFunc(p.HostPaths, func(folder string) bool { return path.Base(path.Clean(folder)) == gate.DevicePlugins })
-		if p.Node == node && mounts && !p.Finished() && p.Owner.Kind != "DaemonSet" {
-			found = append(found, "pod/"+p.Ref())
+		if p := &in.Snapshot.Pods[i]; p.Node != "" && len(p.HostPaths) > 0 && p.Owner.Kind != "DaemonSet" {
+			byNode[p.Node] = append(byNode[p.Node], *p)
 		}
 	}
-	if len(found) == 0 {
-		return ""
+	out := map[string]string{}
+	for node, pods := range byNode {
+		if found := strayPlugins(pods); len(found) > 0 {
+			out[node] = "; " + few(found) + ", of no DaemonSet, mounts the folder of device plugins"
+		}
 	}
-	return "; " + few(found) + ", of no DaemonSet, mounts the folder of device plugins"
+	return out
 }
 
 // publishing are the nodes of the cluster for which the driver publishes slices, with

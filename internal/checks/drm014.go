@@ -4,41 +4,47 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
 )
 
 func drm014() Check {
 	return Check{
 		Code:        "DRM014",
-		Title:       "The DeviceClass of the resource does not select the driver's devices",
-		Why:         "A class that selects none of the driver's devices makes every pod that asks for the resource wait for ever on switched nodes. Its expressions are evaluated here, by the scheduler's own library, on the devices that are published.",
+		Title:       "The DeviceClass of the resource does not select the driver's devices, or not these alone",
+		Why:         "A class that selects none of the driver's devices makes every pod that asks for the resource wait for ever on switched nodes. One that selects partitions, or devices that are set aside for virtual machines, gives these to pods that ask for a whole device. Its expressions are evaluated here, by the scheduler's own library, on the devices that are published.",
 		Fix:         "Correct the expression by a new class of another name, and take extendedResourceName from the old one last.",
-		Sources:     []string{"k8s.io/dynamic-resource-allocation/cel", "KEP-4381"},
+		Sources:     []string{"k8s.io/dynamic-resource-allocation/cel", "KEP-4381", "kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm, DeviceClasses"},
 		Unskippable: true,
 		Operations:  []string{Prepare, Migrate},
 		Needs:       []string{cluster.PartClasses, cluster.PartSlices},
 		Run: func(in Input) []Finding {
 			class, _ := in.Snapshot.ClassFor(in.Resource)
+			live := class != nil
+			if !live {
+				class = in.NewClassObject
+			}
 			if class == nil {
 				return nil
 			}
 			f := Finding{Code: "DRM014", Object: "deviceclass/" + class.Name}
 			sample := in.sampleSlices()
 			if len(sample) == 0 || sample[0].Spec.Driver != in.Driver {
-				f.Severity = Info
-				f.Message = fmt.Sprintf("it maps %s, but %s publishes no device yet on which its selectors could be tried", in.Resource, in.Driver)
-				f.Remedy = "the run tries them when the first node's devices are published, before that node is opened"
-				return []Finding{f}
+				return untried(in, class, live, f)
 			}
 			// The compiler bounds the cost of an expression, so there is nothing to cancel.
 			m, err := cluster.MatchClass(context.Background(), class, sample)
 			others := slices.DeleteFunc(slices.Sorted(maps.Keys(m.Selected)), func(d string) bool { return d == in.Driver })
 			f.Severity = Blocker
 			f.Remedy = "see its selectors: `kubectl get deviceclass " + class.Name + " -o yaml`"
+			if !live {
+				f.Remedy = "see its selectors in the plan's step deviceclass"
+			}
 			switch {
 			case err != nil:
 				f.Message = err.Error()
@@ -50,11 +56,96 @@ func drm014() Check {
 				f.Severity = Warning
 				f.Message = fmt.Sprintf("it maps %s and selects devices of %s as well", in.Resource, few(others))
 			default:
-				return nil
+				return in.ofOtherTypes(m.Selected[in.Driver], sample, f)
 			}
 			return []Finding{f}
 		},
 	}
+}
+
+// untried is about a class while the driver publishes nothing to try it on.
+func untried(in Input, class *resourcev1.DeviceClass, live bool, f Finding) []Finding {
+	if other := forOther(class, in.Driver); other != "" {
+		f.Severity = Blocker
+		f.Message = fmt.Sprintf("it maps %s to devices of %s, and can select none of %s", in.Resource, other, in.Driver)
+		f.Remedy = "name the driver that it is for by --driver, or have its owner take extendedResourceName away"
+		return []Finding{f}
+	}
+	if !live {
+		return nil // DRM047 speaks of it
+	}
+	f.Severity = Info
+	f.Message = fmt.Sprintf("it maps %s, but %s publishes no device yet on which its selectors could be tried", in.Resource, in.Driver)
+	f.Remedy = "the canary tries them on the first node, before that is opened"
+	return []Finding{f}
+}
+
+// namedDriver finds the drivers that an expression compares with.
+var namedDriver = regexp.MustCompile(`device\.driver\s*==\s*["']([^"']+)["']`)
+
+// forOther is the driver that a class is for, if it can select no device of the given
+// one, whatever that would publish: its expressions answer no for a device of the
+// driver without looking at an attribute, and not for one of the driver that they name.
+// Empty if that is not so, or cannot be told.
+func forOther(class *resourcev1.DeviceClass, driver string) string {
+	var named []string
+	for _, s := range class.Spec.Selectors {
+		if s.CEL != nil {
+			for _, m := range namedDriver.FindAllStringSubmatch(s.CEL.Expression, -1) {
+				named = append(named, m[1])
+			}
+		}
+	}
+	refuses := func(driver string) bool {
+		bare := resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Driver: driver, Devices: []resourcev1.Device{{Name: "any"}}}}
+		m, err := cluster.MatchClass(context.Background(), class, []resourcev1.ResourceSlice{bare})
+		return err == nil && m.Failed == "" && len(m.Selected) == 0
+	}
+	if slices.Contains(named, driver) || !refuses(driver) {
+		return ""
+	}
+	for _, other := range named {
+		if !refuses(other) {
+			return other
+		}
+	}
+	return ""
+}
+
+// ofOtherTypes compares what a class selects with what pods mean that ask for the
+// resource, where it is known how the driver marks that.
+func (in Input) ofOtherTypes(selected cluster.Devices, sample []resourcev1.ResourceSlice, f Finding) []Finding {
+	whole, known := gate.WholeDeviceOf(in.Resource, in.Driver)
+	if !known || whole.Attribute != "type" {
+		return nil
+	}
+	count := map[string]int{}
+	for _, d := range selected {
+		count[d.Type]++
+	}
+	all := 0
+	for i := range sample {
+		devices, _ := cluster.DevicesOf(sample[i:i+1], in.Driver)
+		for _, d := range devices {
+			if d.Type == whole.Value {
+				all++
+			}
+		}
+	}
+	var out []Finding
+	f.Severity = Warning
+	for _, kind := range slices.Sorted(maps.Keys(count)) {
+		if kind != whole.Value {
+			g := f
+			g.Message = fmt.Sprintf("it maps %s and selects %d devices of type %q as well: a pod that asks for one %s may get such a one", in.Resource, count[kind], kind, in.Resource)
+			out = append(out, g)
+		}
+	}
+	if missed := all - count[whole.Value]; missed > 0 {
+		f.Message = fmt.Sprintf("it maps %s and selects %d of the %d devices of type %q that were looked at: no pod that asks for %s gets the others", in.Resource, count[whole.Value], all, whole.Value, in.Resource)
+		out = append(out, f)
+	}
+	return out
 }
 
 // sampleSlices are slices to try a class on: the driver's, of the pool if it

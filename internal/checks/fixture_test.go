@@ -108,7 +108,7 @@ func cpuNode(name string) corev1.Node {
 	return corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}, Annotations: map[string]string{}},
 		Status: corev1.NodeStatus{
-			NodeInfo:    corev1.NodeSystemInfo{KubeletVersion: "v1.37.2"},
+			NodeInfo:    corev1.NodeSystemInfo{KubeletVersion: "v1.37.2", ContainerRuntimeVersion: "containerd://2.1.4"},
 			Conditions:  []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 			Capacity:    corev1.ResourceList{},
 			Allocatable: corev1.ResourceList{},

@@ -2,6 +2,8 @@ package checks
 
 import (
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
 // floorMinor is the oldest minor version of Kubernetes 1 on which the tool migrates.
@@ -19,4 +21,23 @@ func belowFloor(v string) (bool, error) {
 		return false, err
 	}
 	return parsed.LessThan(version.MajorMinor(1, floorMinor)), nil
+}
+
+// since says whether a version is of a minor release of Kubernetes 1 or of a later one.
+// A pre-release counts as the release that it leads to: it has that release's code.
+func since(v string, minor uint) (bool, error) {
+	parsed, err := version.ParseGeneric(v)
+	if err != nil {
+		return false, err
+	}
+	return parsed.AtLeast(version.MajorMinor(1, minor)), nil
+}
+
+// acts is the version as which the API server acts: feature gates have the defaults of
+// the version that it emulates.
+func acts(id cluster.Identity) string {
+	if id.EmulationVersion != "" {
+		return id.EmulationVersion
+	}
+	return id.ServerVersion
 }

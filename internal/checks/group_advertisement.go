@@ -7,5 +7,12 @@ func advertisement() []Check {
 		drm010(),
 		drm026(),
 		drm027(),
+		drm038(),
+		drm039(),
+		drm040(),
+		drm041(),
+		drm042(),
+		drm043(),
+		drm044(),
 	}
 }

@@ -6,5 +6,10 @@ func deviceClass() []Check {
 		drm005(),
 		drm014(),
 		drm028(),
+		drm045(),
+		drm046(),
+		drm047(),
+		drm048(),
+		drm049(),
 	}
 }

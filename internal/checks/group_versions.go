@@ -5,5 +5,12 @@ func versions() []Check {
 	return []Check{
 		drm001(),
 		drm002(),
+		drm031(),
+		drm032(),
+		drm033(),
+		drm034(),
+		drm035(),
+		drm036(),
+		drm037(),
 	}
 }

@@ -24,6 +24,7 @@ type checkOptions struct {
 	failOn string
 	list   bool
 	drain  string
+	probe  bool
 }
 
 // Values of --fail-on.
@@ -43,7 +44,7 @@ func newCheck(a *app) *cobra.Command {
 		Short: "Look for all that could go wrong, before the first node is cordoned",
 		Long: `Run the catalogue of checks for a pool, or without POOL for every node with devices:
 what prepare and apply would meet, or with --for what rollback or unprepare would.
-Reads only. The same checks are part of every plan. 'dramigrate explain CODE' says what
+Reads only; --probe-gate asks the server for a dry run, which stores nothing. The same checks are part of every plan. 'dramigrate explain CODE' says what
 a check is about, --list shows all of them.
 
 Exit code 3: a blocker was found, or with --fail-on=warning a warning. 7: something that
@@ -70,6 +71,7 @@ has to be seen could not be read.`,
 	s.StringSliceVar(&o.verbs, "for", []string{"prepare", "apply"}, "the verbs to check for: prepare, apply, rollback, unprepare")
 	s.StringVar(&o.failOn, "fail-on", failOnBlocker, "what makes the exit code 3: blocker, or warning as well")
 	s.StringVar(&o.drain, "drain", plan.DrainGPU, "what the drain would evict: gpu or all")
+	addProbeGate(cmd, &o.probe)
 	s.BoolVar(&o.list, "list", false, "list the checks and run none")
 	offerFrom(cmd, "only", completeCodes)
 	offer(cmd, "for", "prepare", "apply", "rollback", "unprepare")
@@ -86,7 +88,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := o.app.look(ctx, cluster.LoadOptions{Namespace: o.app.namespace, Advice: true})
+	s, err := o.app.look(ctx, cluster.LoadOptions{Namespace: o.app.namespace, Advice: true, ProbeGate: o.probe})
 	if err != nil {
 		return err
 	}

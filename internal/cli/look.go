@@ -13,6 +13,9 @@ import (
 // --from it is what the files hold.
 func (a *app) look(ctx context.Context, o cluster.LoadOptions) (*cluster.Snapshot, error) {
 	if a.offline() {
+		if o.ProbeGate {
+			return nil, usageError("--probe-gate asks a server, and --from is given instead of one")
+		}
 		return a.lookAtFiles(ctx, o)
 	}
 	client, err := a.Client()

@@ -20,6 +20,7 @@ type planOptions struct {
 	verb   string
 	out    string
 	detail bool
+	probe  bool
 }
 
 func newPlan(a *app) *cobra.Command {
@@ -29,7 +30,8 @@ func newPlan(a *app) *cobra.Command {
 		Short: "Show what apply, rollback, prepare or unprepare would do; changes nothing",
 		Long: `Show what a verb would do: every change, in order, with what each step needs, waits
 for, and how it is undone; the pods that are evicted or restarted; and what speaks
-against it. Reads only.
+against it. Reads only; --probe-gate asks the server for a dry run, which stores
+nothing.
 
 A plan that was saved with --out is run by 'dramigrate apply FILE' as long as the
 cluster still asks for the same plan; 'dramigrate apply --help' says what that is.
@@ -61,6 +63,7 @@ cluster still asks for the same plan; 'dramigrate apply --help' says what that i
 	s := cmd.Flags()
 	s.StringVar(&o.verb, "for", "apply", "the verb that the plan is for: apply, rollback, prepare or unprepare")
 	s.StringVar(&o.out, "out", "", "save the plan to this file, as YAML")
+	addProbeGate(cmd, &o.probe)
 	s.BoolVar(&o.detail, "detailed-exitcode", false, "exit with 2 if the plan changes anything")
 	offer(cmd, "for", "apply", "rollback", "prepare", "unprepare")
 	return cmd
@@ -86,6 +89,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.probeGate = o.probe
 	made, err := p.plan(ctx)
 	if err != nil {
 		return err

@@ -22,7 +22,8 @@ type planner struct {
 	resource  string
 	driver    string
 	// runs says that the caller is about to run the plan.
-	runs bool
+	runs      bool
+	probeGate bool
 }
 
 // plan reads the cluster and plans.
@@ -34,7 +35,7 @@ func (p *planner) plan(ctx context.Context) (*plan.Plan, error) {
 // look is plan, with what the plan was made from; that is there even if no plan could
 // be made.
 func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, error) {
-	s, err := p.app.look(ctx, cluster.LoadOptions{Namespace: p.namespace, Advice: true})
+	s, err := p.app.look(ctx, cluster.LoadOptions{Namespace: p.namespace, Advice: true, ProbeGate: p.probeGate})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -112,6 +112,29 @@ func SortVersions(versions []string) {
 // the scheduler the right to make and remove claims
 // (plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go, v1.37.2).
 func (l *loader) features(ctx context.Context) error {
+	if !l.probe {
+		return l.seenFeatures(ctx)
+	}
+	probed, refused := l.probeGate(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	seen := l.seenFeatures(ctx)
+	if refused != nil {
+		return unreadable{errors.Join(refused, seen)}
+	}
+	if l.out.API.Features == nil {
+		l.out.API.Features = map[string]Feature{}
+	}
+	l.out.API.Features[FeatureExtendedResource] = probed
+	if errors.As(seen, &unreadable{}) {
+		return nil // what matters most is known
+	}
+	return seen
+}
+
+// seenFeatures is features without a probe.
+func (l *loader) seenFeatures(ctx context.Context) error {
 	found, noMetrics := l.featureMetrics(ctx)
 	if err := ctx.Err(); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 // ClassFor finds the DeviceClass that maps an extended resource: of several, the
@@ -26,4 +27,13 @@ func (s *Snapshot) ClassFor(resource string) (winner *resourcev1.DeviceClass, ot
 		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	return &all[0], all[1:]
+}
+
+// KeepsMapping says that the scheduler keeps the mapping of an extended resource when
+// one of several classes with its name goes: since Kubernetes 1.38
+// (kubernetes/kubernetes#141110). The scheduler is taken to be of the API server's
+// version, as it is but for the minutes of an upgrade.
+func (s *Snapshot) KeepsMapping() bool {
+	v, err := version.ParseGeneric(s.Identity.ServerVersion)
+	return err == nil && v.AtLeast(version.MajorMinor(1, 38))
 }

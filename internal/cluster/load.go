@@ -97,6 +97,10 @@ type LoadOptions struct {
 	// Dynamic reads, with Advice, the kinds of CustomKinds; if it is nil they are
 	// unknown.
 	Dynamic dynamic.Interface
+	// ProbeGate asks the server, with Advice, by a DeviceClass that it is told not to
+	// store whether the feature DRAExtendedResource is on. That takes the right to create
+	// DeviceClasses.
+	ProbeGate bool
 }
 
 // Load reads the cluster once. Lists are paged, and a page is dropped as soon as
@@ -104,7 +108,7 @@ type LoadOptions struct {
 // that the server does not serve, becomes an entry of Unknown; only nodes must be
 // readable. Every other failure, a context that ended included, is an error.
 func Load(ctx context.Context, client kubernetes.Interface, o LoadOptions) (*Snapshot, error) {
-	l := &loader{client: client, dynamic: o.Dynamic, page: cmp.Or(o.PageSize, 500), namespace: o.Namespace}
+	l := &loader{client: client, dynamic: o.Dynamic, page: cmp.Or(o.PageSize, 500), namespace: o.Namespace, probe: o.ProbeGate}
 	l.out.Advice = o.Advice
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(cmp.Or(o.Concurrency, 4))
@@ -146,6 +150,7 @@ type loader struct {
 	dynamic   dynamic.Interface
 	page      int64
 	namespace string
+	probe     bool
 	// mu guards what has more than one writer: out.Unknown, out.Workloads, out.Queries
 	// and out.Operators.
 	mu  sync.Mutex

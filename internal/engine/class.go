@@ -53,21 +53,21 @@ func (n *nodeRun) adoptClass(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("list deviceclasses: %w", err)
 	}
-	var carrying []string
-	for _, c := range list.Items {
-		if c.Spec.ExtendedResourceName != nil && *c.Spec.ExtendedResourceName == n.plan.Resource {
-			carrying = append(carrying, c.Name)
-		}
-	}
+	now := &cluster.Snapshot{Identity: n.plan.Cluster, Classes: list.Items}
+	winner, others := now.ClassFor(n.plan.Resource)
 	switch {
-	case len(carrying) > 1:
+	case len(others) > 0 && !now.KeepsMapping():
+		carrying := []string{winner.Name}
+		for i := range others {
+			carrying = append(carrying, others[i].Name)
+		}
 		return false, fmt.Errorf("deviceclasses %s all carry %s: which one the scheduler uses may change at any moment; leave one", few(carrying), n.plan.Resource)
-	case len(carrying) == 0 && n.plan.Class != nil && n.plan.Class.Action == plan.Adopt:
+	case winner == nil && n.plan.Class != nil && n.plan.Class.Action == plan.Adopt:
 		return false, fmt.Errorf("deviceclass/%s does not carry %s any more; make a new plan", n.plan.Class.Name, n.plan.Resource)
-	case len(carrying) == 1 && n.plan.Class != nil && n.plan.Class.Name != carrying[0]:
-		return false, fmt.Errorf("deviceclass/%s carries %s now, the plan says deviceclass/%s; make a new plan", carrying[0], n.plan.Resource, n.plan.Class.Name)
+	case winner != nil && n.plan.Class != nil && n.plan.Class.Name != winner.Name:
+		return false, fmt.Errorf("deviceclass/%s carries %s now, the plan says deviceclass/%s; make a new plan", winner.Name, n.plan.Resource, n.plan.Class.Name)
 	}
-	return len(carrying) == 1, nil
+	return winner != nil, nil
 }
 
 // createClass creates the plan's class, after a last look at who the mapping would

@@ -155,7 +155,7 @@ func (b *builder) checkInput(pool cluster.NodePool, rights []access.Need) checks
 		EditOwned: b.in.Settings.EditOwned, WaitForOwner: b.in.Settings.WaitForOwner.Duration > 0,
 	}
 	if b.p.Class != nil && b.p.Class.Action == Create {
-		in.NewClass = b.p.Class.Name
+		in.NewClass, in.NewClassObject = b.p.Class.Name, b.p.Class.Object
 	}
 	return in
 }

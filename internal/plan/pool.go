@@ -208,8 +208,9 @@ func (b *builder) class() *Class {
 	return &Class{Action: Create, Name: own.Name, Object: own}
 }
 
-// OwnClass is the DeviceClass for a resource that no class carries: all devices of
-// the driver that it publishes with the type "gpu".
+// OwnClass is the DeviceClass for a resource that no class carries: the driver's
+// devices that are what the plugin advertises, or all of them if it is not known how
+// the driver marks these.
 func OwnClass(resource, driver string) *resourcev1.DeviceClass {
 	return &resourcev1.DeviceClass{
 		TypeMeta: classType(),
@@ -220,7 +221,7 @@ func OwnClass(resource, driver string) *resourcev1.DeviceClass {
 		Spec: resourcev1.DeviceClassSpec{
 			ExtendedResourceName: &resource,
 			Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
-				Expression: fmt.Sprintf(`device.driver == %q && device.attributes[%q].type == "gpu"`, driver, driver),
+				Expression: gate.Selector(resource, driver),
 			}}},
 		},
 	}
