@@ -130,7 +130,8 @@ func (b *builder) checkInput(pool cluster.NodePool) checks.Input {
 		Resource: b.in.Resource, Resources: b.p.Resources, Driver: b.in.Driver,
 		Operation: string(b.in.Operation), Drain: b.in.Settings.Drain,
 		DeleteEmptyDir: b.in.Settings.DeleteEmptyDir, EvictUnmanaged: b.in.Settings.EvictUnmanaged,
-		Skips: b.in.Settings.Skips,
+		DrainTimeout: b.in.Settings.DrainTimeout.Duration,
+		Skips:        b.in.Settings.Skips,
 	}
 	if b.p.Class != nil && b.p.Class.Action == Create {
 		in.NewClass = b.p.Class.Name
