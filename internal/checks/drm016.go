@@ -44,7 +44,7 @@ func (in Input) onlyDRA(p *cluster.Pod, claims map[string]cluster.ClaimUse) stri
 	}
 	for _, name := range p.Claims {
 		if c, ok := claims[p.Namespace+"/"+name]; ok {
-			return fmt.Sprintf("holds %d devices by a claim of its own%s", len(c.Devices), in.named(p, name))
+			return fmt.Sprintf("holds %d devices by its claim %s", len(c.Devices), claimed(p, name))
 		}
 	}
 	if p.Bridge == nil {
@@ -61,10 +61,10 @@ func (in Input) onlyDRA(p *cluster.Pod, claims map[string]cluster.ClaimUse) stri
 	return ""
 }
 
-// named adds a claim's name where it is not one of many that a template makes.
-func (in Input) named(p *cluster.Pod, claim string) string {
+// claimed is what made a claim where a template makes one for each pod, or its name.
+func claimed(p *cluster.Pod, name string) string {
 	if len(p.ClaimTemplates) > 0 {
-		return ", made of ResourceClaimTemplate " + few(p.ClaimTemplates)
+		return "of ResourceClaimTemplate " + few(p.ClaimTemplates)
 	}
-	return ", " + claim
+	return name
 }
