@@ -22,6 +22,8 @@ func Sections() []Section {
 		{"DeviceClass", deviceClass()},
 		{"Workloads", workloads()},
 		{"Budgets and drain", draining()},
+		{"Accounting", accounting()},
+		{"When not to", whenNot()},
 		{"Records of runs", records()},
 	}
 }

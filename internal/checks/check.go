@@ -3,6 +3,7 @@ package checks
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
 
@@ -44,6 +45,9 @@ type Input struct {
 	// which lose data, or which nothing makes again.
 	DeleteEmptyDir bool
 	EvictUnmanaged bool
+	// DrainTimeout is how long the eviction of one node's pods may take; zero if it has
+	// not been decided.
+	DrainTimeout time.Duration
 	// Skips are what a person has decided not to be stopped by.
 	Skips []FindingSkip
 	// Rights are what running the plan needs. Runs says that the caller is about to run

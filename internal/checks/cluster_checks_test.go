@@ -153,12 +153,12 @@ func TestDRM006(t *testing.T) {
 	both := func(s *state) { s.addPod("both", "m1", 1).Claims = []string{"channel"} }
 	live := func(s *state) { s.Classes = migrated().Classes }
 	try(t, "DRM006", []given{
-		{"the mapping would break it", Migrate, prepared, both, []string{"blocker pod/team/both"}, "once a DeviceClass maps that name"},
+		{"the mapping would break it", Migrate, prepared, both, []string{"blocker replicaset/team/both"}, "once a DeviceClass maps that name"},
 		{"its claim is not even made yet", Migrate, prepared, func(s *state) { s.addPod("both", "", 1).Claims = []string{""} },
-			[]string{"blocker pod/team/both"}, ""},
-		{"told in time", Prepare, untouched, both, []string{"warning pod/team/both"}, ""},
+			[]string{"blocker replicaset/team/both"}, ""},
+		{"told in time", Prepare, untouched, both, []string{"warning replicaset/team/both"}, ""},
 		{"the harm is done already", Migrate, prepared, func(s *state) { both(s); live(s) },
-			[]string{"warning pod/team/both"}, "deviceclass/gpu.nvidia.com maps already"},
+			[]string{"warning replicaset/team/both"}, "deviceclass/gpu.nvidia.com maps already"},
 		{"it has its GPU through DRA", Migrate, prepared, func(s *state) {
 			both(s)
 			live(s)

@@ -9,9 +9,6 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// mostOwners bounds the findings of a check that has one for each owner of pods.
-const mostOwners = 10
-
 func drm044() Check {
 	return Check{
 		Code:       "DRM044",

@@ -153,6 +153,7 @@ func (b *builder) checkInput(pool cluster.NodePool, rights []access.Need) checks
 		Skips:  b.in.Settings.Skips,
 		Rights: rights, Runs: b.in.Runs, Offline: b.in.Offline, Namespace: b.in.Namespace,
 		EditOwned: b.in.Settings.EditOwned, WaitForOwner: b.in.Settings.WaitForOwner.Duration > 0,
+		DrainTimeout: b.in.Settings.DrainTimeout.Duration,
 	}
 	if b.p.Class != nil && b.p.Class.Action == Create {
 		in.NewClass, in.NewClassObject = b.p.Class.Name, b.p.Class.Object
