@@ -22,6 +22,7 @@ func Sections() []Section {
 		{"DeviceClass", deviceClass()},
 		{"Workloads", workloads()},
 		{"Budgets and drain", draining()},
+		{"Autoscaling and other actors", actors()},
 		{"Records of runs", records()},
 	}
 }

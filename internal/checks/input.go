@@ -174,3 +174,13 @@ func podObject(p *cluster.Pod) string { return "pod/" + p.Ref() }
 func daemonSetObject(ds *appsv1.DaemonSet) string {
 	return "daemonset/" + ds.Namespace + "/" + ds.Name
 }
+
+// poolObject is the pool, or all nodes that the operation is about.
+func (in Input) poolObject() string {
+	if in.Pool.Name == "" {
+		return "nodes"
+	}
+	return "pool/" + in.Pool.Name
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
