@@ -23,6 +23,7 @@ func Sections() []Section {
 		{"Workloads", workloads()},
 		{"Budgets and drain", draining()},
 		{"Accounting", accounting()},
+		{"Autoscaling and other actors", actors()},
 		{"When not to", whenNot()},
 		{"Records of runs", records()},
 	}

@@ -44,7 +44,7 @@ func drm044() Check {
 			for i, owner := range owners {
 				if i == mostOwners {
 					out = append(out, Finding{
-						Code: "DRM044", Severity: Warning, Object: "pool/" + in.Pool.Name,
+						Code: "DRM044", Severity: Warning, Object: in.poolObject(),
 						Message: fmt.Sprintf("%d more workloads do the same: %s", len(owners)-i, few(owners[i:])),
 					})
 					break
@@ -61,7 +61,7 @@ func drm044() Check {
 			}
 			if len(agents) > 0 {
 				out = append(out, Finding{
-					Code: "DRM044", Severity: Info, Object: "pool/" + in.Pool.Name,
+					Code: "DRM044", Severity: Info, Object: in.poolObject(),
 					Message: "DaemonSets see GPUs there by NVIDIA_VISIBLE_DEVICES and ask for none, as monitoring does: " + few(counted(agents)),
 					Remedy:  "nothing, if they only look; the drain leaves them alone",
 				})

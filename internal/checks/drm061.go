@@ -45,7 +45,7 @@ func drm061() Check {
 				parts = append(parts, name+" ("+gates[name]+")")
 			}
 			return []Finding{{
-				Code: "DRM061", Severity: Blocker, Object: "pool/" + in.Pool.Name,
+				Code: "DRM061", Severity: Blocker, Object: in.poolObject(),
 				Message: "one run moves its nodes by the labels of one gate, and they need several: " + strings.Join(parts, ", "),
 				Remedy:  "move the nodes of each gate as a pool of their own, chosen by --selector",
 			}}

@@ -2,8 +2,6 @@ package checks
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -57,29 +55,9 @@ func (in Input) kaiVersion() (*version.Version, bool) {
 		if p.Finished() {
 			continue
 		}
-		if v, ok := imageVersion(p.Images, "kai-scheduler/scheduler"); ok && (oldest == nil || v.LessThan(oldest)) {
+		if v, _ := imageVersion(p.Images, "kai-scheduler/scheduler"); v != nil && (oldest == nil || v.LessThan(oldest)) {
 			oldest = v
 		}
 	}
 	return oldest, oldest != nil
-}
-
-// imageVersion is the version in the tag of an image whose repository ends in name.
-func imageVersion(images []string, name string) (*version.Version, bool) {
-	i := slices.IndexFunc(images, func(image string) bool { return isImage(image, name) })
-	if i < 0 {
-		return nil, false
-	}
-	image, _, _ := strings.Cut(images[i], "@")
-	v, err := version.ParseGeneric(image[strings.LastIndex(image, ":")+1:])
-	return v, err == nil
-}
-
-// isImage says whether an image's repository ends in name.
-func isImage(image, name string) bool {
-	image, _, _ = strings.Cut(image, "@")
-	if colon := strings.LastIndex(image, ":"); colon > strings.LastIndex(image, "/") {
-		image = image[:colon]
-	}
-	return image == name || strings.HasSuffix(image, "/"+name)
 }

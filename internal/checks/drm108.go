@@ -41,14 +41,6 @@ func drm108() Check {
 	}
 }
 
-// poolObject is the operation's nodes as a finding about all of them names them.
-func (in Input) poolObject() string {
-	if in.Pool.Name == "" {
-		return "nodes"
-	}
-	return "pool/" + in.Pool.Name
-}
-
 // oneNode is one of the operation's nodes, for a command to look at.
 func (in Input) oneNode() string {
 	for _, v := range in.targets() {

@@ -108,7 +108,7 @@ func (in Input) staleLabels() []Finding {
 func isDiscovery(ds *appsv1.DaemonSet) bool {
 	const name = "gpu-feature-discovery"
 	return slices.ContainsFunc(ds.Spec.Template.Spec.Containers, func(c corev1.Container) bool {
-		return strings.Contains(c.Name, name) || isImage(c.Image, name) ||
+		return strings.Contains(c.Name, name) || hasImage([]string{c.Image}, name) ||
 			slices.ContainsFunc(slices.Concat(c.Command, c.Args), func(s string) bool { return strings.HasSuffix(s, name) })
 	})
 }

@@ -83,7 +83,7 @@ func (in Input) kueueVersion() (*version.Version, bool) {
 		if p.Finished() {
 			continue
 		}
-		if v, ok := imageVersion(p.Images, "kueue"); ok {
+		if v, _ := imageVersion(p.Images, "kueue"); v != nil {
 			return v, true
 		}
 	}

@@ -32,12 +32,12 @@ func drm138() Check {
 					continue
 				}
 				f := Finding{Code: "DRM138", Severity: Warning, Object: daemonSetObject(ds)}
-				v, known := imageVersion([]string{c.Image}, dcgmExporter)
+				v, _ := imageVersion([]string{c.Image}, dcgmExporter)
 				switch {
 				case !enablesDRA(c):
 					f.Message = "does not set KUBERNETES_ENABLE_DRA: the series of switched nodes will not say which pod has a GPU"
 					f.Remedy = "set it where the exporter is configured (ClusterPolicy: spec.dcgmExporter.env; its chart: kubernetesDRA.enabled=true)"
-				case known && !v.GreaterThan(version.MustParseGeneric("4.4.1")):
+				case v != nil && !v.GreaterThan(version.MustParseGeneric("4.4.1")):
 					f.Message = fmt.Sprintf("is %s: GPUs that no pod has may have no series once one is in use by DRA (seen with 4.4.1)", c.Image)
 					f.Remedy = "upgrade it to a release with NVIDIA/dcgm-exporter#570, and count the series of the first switched node"
 				default:
@@ -54,7 +54,7 @@ const dcgmExporter = "dcgm-exporter"
 
 func exporter(ds *appsv1.DaemonSet) (*corev1.Container, bool) {
 	list := ds.Spec.Template.Spec.Containers
-	i := slices.IndexFunc(list, func(c corev1.Container) bool { return isImage(c.Image, dcgmExporter) })
+	i := slices.IndexFunc(list, func(c corev1.Container) bool { return hasImage([]string{c.Image}, dcgmExporter) })
 	if i < 0 {
 		return nil, false
 	}

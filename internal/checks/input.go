@@ -139,10 +139,7 @@ func (g nodeGroups) findings(in Input, base Finding) []Finding {
 		f := base
 		f.Object = "node/" + nodes[0]
 		if len(nodes) > 1 {
-			f.Object = "pool/" + in.Pool.Name
-			if in.Pool.Name == "" {
-				f.Object = "nodes"
-			}
+			f.Object = in.poolObject()
 		}
 		if f.Message = evidence; len(nodes) > 1 {
 			f.Message = nodeList(nodes) + ": " + evidence
@@ -175,3 +172,13 @@ func podObject(p *cluster.Pod) string { return "pod/" + p.Ref() }
 func daemonSetObject(ds *appsv1.DaemonSet) string {
 	return "daemonset/" + ds.Namespace + "/" + ds.Name
 }
+
+// poolObject is the pool, or all nodes that the operation is about.
+func (in Input) poolObject() string {
+	if in.Pool.Name == "" {
+		return "nodes"
+	}
+	return "pool/" + in.Pool.Name
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
