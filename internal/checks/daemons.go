@@ -18,9 +18,10 @@ func (in Input) nvidia() bool { return strings.HasPrefix(in.Resource, "nvidia.co
 // daemonPods are the pods of each of the DaemonSets, by name; the pods of the cluster are
 // gone through once.
 func (in Input) daemonPods(sets ...*appsv1.DaemonSet) map[*appsv1.DaemonSet][]*cluster.Pod {
-	wanted := map[string]*appsv1.DaemonSet{}
+	type key struct{ namespace, name string }
+	wanted := map[key]*appsv1.DaemonSet{}
 	for _, ds := range sets {
-		wanted[ds.Namespace+"/"+ds.Name] = ds
+		wanted[key{ds.Namespace, ds.Name}] = ds
 	}
 	out := map[*appsv1.DaemonSet][]*cluster.Pod{}
 	if len(wanted) == 0 {
@@ -31,7 +32,7 @@ func (in Input) daemonPods(sets ...*appsv1.DaemonSet) map[*appsv1.DaemonSet][]*c
 		if p.Owner.Kind != "DaemonSet" || p.Node == "" || p.Finished() {
 			continue
 		}
-		if ds := wanted[p.Namespace+"/"+p.Owner.Name]; ds != nil && (ds.UID == "" || ds.UID == p.Owner.UID) {
+		if ds := wanted[key{p.Namespace, p.Owner.Name}]; ds != nil && (ds.UID == "" || ds.UID == p.Owner.UID) {
 			out[ds] = append(out[ds], p)
 		}
 	}

@@ -30,9 +30,13 @@ func drm063() Check {
 				if root == "" {
 					continue // not one of NVIDIA's charts, and nothing is known about it
 				}
-				proven := map[string]bool{} // the folders of nodes where it has come up
+				up := map[string]bool{} // the nodes where it has come up
 				for _, p := range in.daemonPods(d.DaemonSet)[d.DaemonSet] {
-					if n, ok := in.Snapshot.Node(p.Node); ok && p.Ready {
+					up[p.Node] = up[p.Node] || p.Ready
+				}
+				proven := map[string]bool{} // what these nodes want
+				for i := range in.Snapshot.Nodes {
+					if n := &in.Snapshot.Nodes[i]; up[n.Name] {
 						want, _ := wantedRoot(n, contained[n.Name])
 						proven[want] = true
 					}

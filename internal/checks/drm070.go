@@ -22,21 +22,14 @@ func drm070() Check {
 			if _, unread := in.Snapshot.IsUnknown(cluster.PartNamespaces); unread {
 				return nil // the events of the DaemonSet tell, and the run stops on them
 			}
-			users := map[string][]string{} // namespace → what needs it
-			for _, d := range in.Inventory.DriversFor(in.Driver) {
-				if in.Operation != Rollback {
-					users[d.DaemonSet.Namespace] = append(users[d.DaemonSet.Namespace], daemonSetObject(d.DaemonSet))
-				}
-			}
-			for _, p := range in.plugins() {
-				users[p.DaemonSet.Namespace] = append(users[p.DaemonSet.Namespace], daemonSetObject(p.DaemonSet))
-			}
+			users, now := in.newPods()
 			var out []Finding
 			for i := range in.Snapshot.Namespaces {
 				ns := &in.Snapshot.Namespaces[i]
 				needs := users[ns.Name]
 				if ns.Labels[gate.ManagedByLabel] == gate.ManagedBy || ns.Name == gate.DefaultNamespace {
 					needs = append(needs, "the tool's helper pods")
+					now[ns.Name] = now[ns.Name] || in.Operation != Prepare
 				}
 				if len(needs) == 0 {
 					continue
@@ -47,9 +40,8 @@ func drm070() Check {
 				}
 				switch level := ns.Labels[enforceLabel]; {
 				case level == "baseline" || level == "restricted":
-					f.Severity = Blocker
-					if in.Operation == Prepare {
-						f.Severity = Warning
+					if f.Severity = Warning; now[ns.Name] {
+						f.Severity = Blocker
 					}
 					f.Message = fmt.Sprintf("label %s=%s refuses new pods of %s, which mount folders of the host", enforceLabel, level, few(needs))
 				case level == "" && ns.Name != "kube-system" && in.talos():
@@ -63,6 +55,27 @@ func drm070() Check {
 			return out
 		},
 	}
+}
+
+// newPods are the DaemonSets that get new pods by the operation or by what it prepares,
+// by namespace, and the namespaces in which the operation itself waits for these.
+func (in Input) newPods() (users map[string][]string, now map[string]bool) {
+	users, now = map[string][]string{}, map[string]bool{}
+	if in.Operation != Rollback {
+		for _, d := range in.Inventory.DriversFor(in.Driver) {
+			ns := d.DaemonSet.Namespace
+			users[ns] = append(users[ns], daemonSetObject(d.DaemonSet))
+			now[ns] = now[ns] || in.Operation == Migrate
+		}
+	}
+	for _, p := range in.plugins() {
+		ns := p.DaemonSet.Namespace
+		switch {
+		case in.Operation == Rollback, in.Operation == Prepare && in.rollsOver(p.DaemonSet):
+			users[ns], now[ns] = append(users[ns], daemonSetObject(p.DaemonSet)), true
+		}
+	}
+	return users, now
 }
 
 const enforceLabel = "pod-security.kubernetes.io/enforce"

@@ -20,7 +20,7 @@ func drm077() Check {
 			for _, v := range in.targets() {
 				by[v.Node.Labels[pluginConfig]] = append(by[v.Node.Labels[pluginConfig]], v.Node.Name)
 			}
-			if !in.nvidia() || len(by) < 2 {
+			if !in.nvidia() || in.Pool.Name == "" || len(by) < 2 {
 				return nil
 			}
 			var parts []string

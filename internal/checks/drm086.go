@@ -53,11 +53,11 @@ func drm086() Check {
 				})
 			}
 			if in.Operation == Migrate {
-				for _, key := range sortedKeys(groups) {
-					if g := groups[key]; !g.fromZero {
+				for _, name := range sortedKeys(groups) {
+					if all := groups[name]; !all[0].fromZero {
 						out = append(out, Finding{
-							Code: "DRM086", Severity: Info, Object: "nodegroup/" + g.group,
-							Message: "once on DRA, Cluster Autoscaler cannot make the first node of " + key + " for a pod that waits: without a node it does not know the devices",
+							Code: "DRM086", Severity: Info, Object: groupObject(all),
+							Message: fmt.Sprintf("once on DRA, Cluster Autoscaler cannot make the first node of %s (%s) for a pod that waits: without a node it does not know the devices", groupNames(all), name),
 							Remedy:  "keep the group's smallest size at 1 or more",
 						})
 					}
@@ -70,33 +70,32 @@ func drm086() Check {
 
 // hiddenAutoscaler is about providers that run Cluster Autoscaler where its pods cannot
 // be seen.
-func (in Input) hiddenAutoscaler(groups map[string]groupNodes) []Finding {
+func (in Input) hiddenAutoscaler(groups map[string][]nodeGroup) []Finding {
 	var out []Finding
-	for _, key := range sortedKeys(groups) {
-		if g := groups[key]; g.name == "GKE" || g.name == "AKS" {
+	for _, name := range []string{"AKS", "GKE"} {
+		if all := groups[name]; len(all) > 0 {
 			out = append(out, Finding{
-				Code: "DRM086", Severity: Info, Object: "nodegroup/" + g.group,
-				Message: g.name + " runs Cluster Autoscaler itself, and whether it works on this node pool cannot be seen from the API: a half-moved pool has two kinds of nodes, which it does not expect",
-				Remedy:  "if it does, for the move: " + g.pause(len(g.nodes)),
+				Code: "DRM086", Severity: Info, Object: groupObject(all),
+				Message: fmt.Sprintf("%s runs Cluster Autoscaler itself, and whether it works on %s cannot be seen from the API: a half-moved pool has two kinds of nodes, which it does not expect", name, groupNames(all)),
+				Remedy:  "if it does, for the move: " + forEach(all, all[0].pause(all[0].size)),
 			})
 		}
 	}
 	return out
 }
 
-func pauses(groups map[string]groupNodes, without string) string {
+// pauses are the commands that keep an autoscaler from the groups, or what to do without
+// one.
+func pauses(groups map[string][]nodeGroup, without string) string {
 	var out []string
-	for _, key := range sortedKeys(groups) {
-		out = append(out, groups[key].pause(len(groups[key].nodes)))
+	for _, name := range sortedKeys(groups) {
+		all := groups[name]
+		out = append(out, forEach(all, all[0].pause(all[0].size)))
 	}
-	switch {
-	case len(out) == 0:
+	if len(out) == 0 {
 		return without
-	case len(out) > 3:
-		return fmt.Sprintf("for the move, for each of %d groups: %s", len(out), out[0])
-	default:
-		return "for the move: " + strings.Join(out, "; ")
 	}
+	return "for the move: " + strings.Join(out, "; ")
 }
 
 // autoscalerLabels are the labels by which Cluster Autoscaler's providers know nodes with

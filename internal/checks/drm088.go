@@ -42,18 +42,19 @@ func drm088() Check {
 			var out []Finding
 			var commands []string
 			groups := groupsOf(here)
-			for _, key := range sortedKeys(groups) {
-				g := groups[key]
-				commands = append(commands, g.label(pairs))
+			for _, name := range sortedKeys(groups) {
+				all := groups[name]
+				command := forEach(all, all[0].label(pairs))
+				commands = append(commands, command)
 				out = append(out, Finding{
-					Code: "DRM088", Severity: Info, Object: "nodegroup/" + g.group,
-					Message: fmt.Sprintf("nodes that %s adds later need %s; without, they come with the plugin", key, pairs),
-					Remedy:  "when the whole pool is on DRA, not earlier: " + g.label(pairs) + " (" + g.effect + "); take it out before a rollback",
+					Code: "DRM088", Severity: Info, Object: groupObject(all),
+					Message: fmt.Sprintf("nodes that %s adds to %s later need %s; without, they come with the plugin", name, groupNames(all), pairs),
+					Remedy:  "when the whole pool is on DRA, not earlier: " + command + " (" + all[0].effect + "); take it out before a rollback",
 				})
 			}
 			remedy := "move them with this run, and give the node group's configuration the labels " + pairs
 			if len(commands) > 0 {
-				remedy += ": " + strings.Join(commands[:min(len(commands), 3)], "; ")
+				remedy += ": " + strings.Join(commands, "; ")
 			}
 			return slices.Concat(late.findings(in, Finding{Code: "DRM088", Severity: Warning, Remedy: remedy}), out)
 		},

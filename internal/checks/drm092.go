@@ -48,8 +48,8 @@ func drm092() Check {
 			pods := in.daemonPods(workers...)
 			var ill []string
 			for _, ds := range workers {
-				for _, p := range unready(pods[ds]) {
-					if target[p.Node] {
+				for _, p := range pods[ds] {
+					if target[p.Node] && !p.Ready && !p.Terminating {
 						ill = append(ill, "pod/"+p.Ref())
 					}
 				}

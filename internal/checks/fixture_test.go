@@ -120,6 +120,7 @@ func gpuNode(name, pool string, count int64) corev1.Node {
 	n := cpuNode(name)
 	n.Labels["karpenter.sh/nodepool"] = pool
 	n.Labels["nvidia.com/gpu.count"] = "2"
+	n.Labels["feature.node.kubernetes.io/pci-10de.present"] = "true"
 	n.Status.Capacity[gpu] = *resource.NewQuantity(count, resource.DecimalSI)
 	n.Status.Allocatable[gpu] = *resource.NewQuantity(count, resource.DecimalSI)
 	return n

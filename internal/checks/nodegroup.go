@@ -139,20 +139,57 @@ func jsonPairs(pairs string) string {
 	return strings.Join(out, ",")
 }
 
-// groupsOf are the node groups of nodes, by provider and name, with their nodes.
-func groupsOf(nodes []*corev1.Node) map[string]groupNodes {
-	out := map[string]groupNodes{}
+// nodeGroup is a node group and how many of the nodes in question are its.
+type nodeGroup struct {
+	provider
+	size int
+}
+
+// groupsOf are the node groups of nodes, by provider and then by name: what there is to
+// say is the same for all groups of a provider.
+func groupsOf(nodes []*corev1.Node) map[string][]nodeGroup {
+	by := map[string]*nodeGroup{}
 	for _, n := range nodes {
-		if p, ok := providerOf(n); ok {
-			g := out[p.name+" "+p.group]
-			g.provider, g.nodes = p, append(g.nodes, n.Name)
-			out[p.name+" "+p.group] = g
+		p, ok := providerOf(n)
+		if !ok {
+			continue
 		}
+		key := p.name + "/" + p.group
+		if by[key] == nil {
+			by[key] = &nodeGroup{provider: p}
+		}
+		by[key].size++
+	}
+	out := map[string][]nodeGroup{}
+	for _, key := range sortedKeys(by) {
+		g := by[key]
+		out[g.name] = append(out[g.name], *g)
 	}
 	return out
 }
 
-type groupNodes struct {
-	provider
-	nodes []string
+// groupNames names up to five groups.
+func groupNames(groups []nodeGroup) string {
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.group)
+	}
+	return few(names)
+}
+
+// groupObject names one group, or all of a provider.
+func groupObject(groups []nodeGroup) string {
+	if len(groups) == 1 {
+		return "nodegroup/" + groups[0].group
+	}
+	return "nodegroups"
+}
+
+// forEach says that a command for the first of the groups is to be given for the others,
+// too.
+func forEach(groups []nodeGroup, command string) string {
+	if len(groups) == 1 {
+		return command
+	}
+	return fmt.Sprintf("%s, and so for each of the %d groups", command, len(groups))
 }
