@@ -39,6 +39,9 @@ func drm085() Check {
 						paused = append(paused, key+"="+v.Node.Labels[key])
 					}
 				}
+				if in.Gate.Busy(v.Node.Labels) != "" {
+					continue // DRM060 says so
+				}
 				if len(paused) > 0 {
 					busy.add("label "+few(paused)+": NVIDIA's driver manager is at work on it", v.Node.Name)
 				} else if why := down[v.Node.Name]; why != "" {
