@@ -310,9 +310,16 @@ func advertisedIDs(byResource map[string][]string, resources []string) []string 
 func sharedByReplicas(v cluster.NodeView, advertised map[string][]string, resources []string) string {
 	for _, r := range resources {
 		if n, _ := v.Allocatable(r); n > int64(len(advertised[r])) {
-			return fmt.Sprintf("the plugin offers %d of %s on %d devices: devices are shared by replicas, which DRA does not do by this name; switch sharing off in the plugin's configuration first",
-				n, r, len(advertised[r]))
+			return fmt.Sprintf("the plugin offers %d of %s on %s: devices are shared by replicas, which DRA does not do by this name; switch sharing off in the plugin's configuration first",
+				n, r, devices(len(advertised[r])))
 		}
 	}
 	return ""
+}
+
+func devices(n int) string {
+	if n == 1 {
+		return "1 device"
+	}
+	return fmt.Sprintf("%d devices", n)
 }

@@ -42,6 +42,8 @@ type collector struct {
 	files, ignored map[string]int
 	// queries are those of each object that has some, by part.
 	queries map[string][][]cluster.Query
+	// uncounted says that the header does not tell how many objects follow.
+	uncounted bool
 	// plain says that one of the sources is not a written Snapshot; unmanaged counts
 	// the DaemonSets without field managers in such sources.
 	plain     bool
@@ -124,6 +126,7 @@ func (c *collector) end(name string) error {
 		}
 		return nil
 	}
+	c.uncounted = !h.counted()
 	if h.Objects == nil {
 		return nil
 	}
@@ -132,8 +135,8 @@ func (c *collector) end(name string) error {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(h.Objects)) {
 		if got, want := c.now.objects[kind], h.Objects[kind]; got != want {
-			return fmt.Errorf("%s: holds %d objects of kind %s where its %s says %d: it is not whole, or was changed; take the snapshot again, or take `objects` out of the %[4]s if the change is meant",
-				shown(name), got, kind, Kind, want)
+			return fmt.Errorf("%s: holds %s of kind %s where its %s says %d: it is not whole, or was changed; take the snapshot again, or take `objects` out of the %[4]s if the change is meant",
+				shown(name), plural(got, "object"), kind, Kind, want)
 		}
 	}
 	return nil

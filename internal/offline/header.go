@@ -39,8 +39,18 @@ type ClusterSnapshot struct {
 	// cluster would have said; whoever runs the plan is asked anew.
 	Access *cluster.Access `json:"access,omitempty"`
 	// Objects is how many objects of each kind follow. Where it is given, another
-	// number is an error: something was cut off, or put in.
+	// number is an error: something was cut off, or put in. Where it is not, nobody can
+	// tell, which the Snapshot's Source says.
 	Objects map[string]int `json:"objects,omitempty"`
+}
+
+// counted says whether there is a number for every kind of which the header claims that
+// all objects follow.
+func (h *ClusterSnapshot) counted() bool {
+	return !slices.ContainsFunc(sections(&cluster.Snapshot{}, h.Namespace), func(sec section) bool {
+		_, counted := h.Objects[sec.kind]
+		return !counted && slices.Contains(h.Read, sec.part)
+	})
 }
 
 // newHeader describes a Snapshot but for its objects.

@@ -88,8 +88,11 @@ func (c *collector) identify(id cluster.Identity, at place) error {
 	return nil
 }
 
-// sourceNote is Source.Note.
-const sourceNote = "made from files that the tool did not write: they may hold less than the whole cluster, or be of different moments"
+// Why files cannot be taken for the whole cluster, in Source.Note.
+const (
+	plainNote     = "made from files that the tool did not write: they may hold less than the whole cluster, or be of different moments"
+	uncountedNote = "made from a snapshot that does not say how many objects it holds: whether it is complete could not be checked and is unknown"
+)
 
 // snapshot is what was collected. Nodes must be there, as when a cluster is read.
 func (c *collector) snapshot(sources []string) (*cluster.Snapshot, error) {
@@ -112,10 +115,17 @@ func (c *collector) snapshot(sources []string) (*cluster.Snapshot, error) {
 	}
 	if c.unmanaged > 0 {
 		c.out.Unknown = append(c.out.Unknown, cluster.Unknown{Part: cluster.PartManagers,
-			Reason: fmt.Sprintf("%d DaemonSets in the files have no managedFields, which kubectl leaves out without --show-managed-fields", c.unmanaged)})
+			Reason: plural(c.unmanaged, "DaemonSet") + " in the files without managedFields, which kubectl leaves out without --show-managed-fields"})
 	}
+	var notes []string
 	if c.plain {
-		c.out.Source = &cluster.Source{Files: c.files, Ignored: c.ignored, Note: sourceNote}
+		notes = append(notes, plainNote)
+	}
+	if c.uncounted {
+		notes = append(notes, uncountedNote)
+	}
+	if len(notes) > 0 {
+		c.out.Source = &cluster.Source{Files: c.files, Ignored: c.ignored, Note: strings.Join(notes, "; ")}
 	}
 	if c.header != nil && c.header.Access != nil {
 		c.out.Access = &cluster.Access{All: c.header.Access.All, Reviews: cluster.SortAccess(c.header.Access.Reviews)}
@@ -172,4 +182,11 @@ func kindOf(part string) string {
 		}
 	}
 	return part
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
 }

@@ -66,12 +66,12 @@ func (g *gatherer) twoStates(n *Node) *Stray {
 	what := ""
 	switch {
 	case n.Double:
-		what = fmt.Sprintf("ADVERTISED TWICE: the plugin offers %d and the driver %d devices: one may be given away twice", *n.Allocatable, n.published())
+		what = fmt.Sprintf("ADVERTISED TWICE: the plugin offers %d and the driver %s: one may be given away twice", *n.Allocatable, plural(n.published(), "device"))
 	case n.Operation != "" && n.Closed:
 	case n.Mechanism != gate.Plugin && offered:
-		what = fmt.Sprintf("its label says %s, and the plugin offers %d devices", n.Mechanism, *n.Allocatable)
+		what = fmt.Sprintf("its label says %s, and the plugin offers %s", n.Mechanism, plural(int(*n.Allocatable), "device"))
 	case n.Mechanism == gate.Plugin && n.published() > 0:
-		what = fmt.Sprintf("its label says plugin, and the driver publishes %d devices", n.published())
+		what = fmt.Sprintf("its label says plugin, and the driver publishes %s", plural(n.published(), "device"))
 	}
 	if what == "" {
 		return nil
