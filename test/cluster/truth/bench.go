@@ -111,7 +111,17 @@ func (b *bench) pluginOn(ctx context.Context, node string) error {
 	if err := b.label(ctx, node, pluginLabel, on); err != nil {
 		return err
 	}
-	return eventually(ctx, patience, func() string { return b.Allocatable(ctx, node, b.gpus[node]) })
+	return eventually(ctx, patience, func() string {
+		// The node's status alone does not tell that there is a plugin (K3.1c).
+		ids, err := b.Advertised(ctx, node)
+		if err != nil {
+			return err.Error()
+		}
+		if len(ids) != b.gpus[node] {
+			return fmt.Sprintf("node/%s: the kubelet offers %d devices of %s, want %d", node, len(ids), e2e.Resource, b.gpus[node])
+		}
+		return b.Allocatable(ctx, node, b.gpus[node])
+	})
 }
 
 // pluginOff returns when the plugin's pod is gone and nothing is allocatable.

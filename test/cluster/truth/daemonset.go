@@ -18,8 +18,8 @@ import (
 const (
 	// gateLabel keeps the plugin of these claims off a node.
 	gateLabel = "truth.dramigrate.dev/gate"
-	// still is how long nothing may happen: the restarts that a rolling update makes
-	// begin within a second.
+	// still is how long nothing may happen after the controller has reported the new
+	// generation. A rolling update deletes its first pod before it reports.
 	still = 5 * time.Second
 )
 

@@ -21,20 +21,24 @@ func staleClaims() []claim {
 	return []claim{
 		{
 			id: "K3.3a", place: stale, holds: ">=1.34 <1.38", source: source, texts: []string{createContainerConfigError, forgotten},
-			says:  "A node on which a plugin-backed pod ran serves DRA pods within the kubelet's grace for the plugin; after it their containers fail with CreateContainerConfigError until one PodResources List call, and then run",
-			prove: curedByList,
+			says:  "On a node on which a plugin-backed pod ran, after the kubelet's grace for the plugin (5 min as released, 20 s in the kubelet of this proof) the containers of pods that DRA serves fail with CreateContainerConfigError until one PodResources List call, and then run",
+			prove: func(ctx context.Context, s *scene) error { return retrying(ctx, s, curedByList) },
 		},
 		{
 			id: "K3.3b", place: stale, holds: ">=1.34 <1.38", source: source, texts: []string{createContainerConfigError, forgotten},
 			says:  "A restart of the kubelet does not cure this CreateContainerConfigError",
-			prove: notCuredByRestart,
+			prove: func(ctx context.Context, s *scene) error { return retrying(ctx, s, notCuredByRestart) },
+		},
+		{
+			id: "K3.3c", place: switched, holds: ">=1.34", source: source,
+			says:  "Within that grace the containers of such pods run",
+			prove: runsWithinGrace,
 		},
 	}
 }
 
-// outliveGrace moves the node from the plugin to the driver after a pod of the plugin
-// has run, and waits until the kubelet has forgotten the plugin.
-func (s *scene) outliveGrace(ctx context.Context) error {
+// succeed moves the node from the plugin to the driver after a pod of the plugin has run.
+func (s *scene) succeed(ctx context.Context) error {
 	if err := s.driverOff(ctx, s.node); err != nil {
 		return err
 	}
@@ -53,7 +57,19 @@ func (s *scene) outliveGrace(ctx context.Context) error {
 	if err := s.pluginOff(ctx, s.node); err != nil {
 		return err
 	}
-	if err := s.driverOn(ctx, s.node); err != nil {
+	return s.driverOn(ctx, s.node)
+}
+
+// outliveGrace does the same and waits until the kubelet has forgotten the plugin.
+func (s *scene) outliveGrace(ctx context.Context) error {
+	if err := s.succeed(ctx); err != nil {
+		return err
+	}
+	return s.forgets(ctx)
+}
+
+func runsWithinGrace(ctx context.Context, s *scene) error {
+	if err := s.succeed(ctx); err != nil {
 		return err
 	}
 	if err := s.pod(ctx, "within", gpu, 1); err != nil {
@@ -62,10 +78,11 @@ func (s *scene) outliveGrace(ctx context.Context) error {
 	if _, err := s.runsByDRA(ctx, "within"); err != nil {
 		return err
 	}
-	if err := s.remove(ctx, "within"); err != nil {
+	// So that the next claim on this node finds it well, should the grace end before.
+	if err := s.ListPodResources(ctx, s.node); err != nil {
 		return err
 	}
-	return s.become(ctx, "0", "0")
+	return s.remove(ctx, "within")
 }
 
 // refused makes a pod and wants its container not to be created for the forgotten plugin.
