@@ -152,7 +152,13 @@ func TestHelm(t *testing.T) {
 	// helm upgrade with the values that prepare shows.
 	values := f.asked(true)
 	f.ok(helm.Want(f.ctx, func(want *appsv1.DaemonSetSpec) { want.Template.Spec.Affinity = values }))
-	f.ok(Eventually(f.ctx, patience, func() string { return f.Allocatable(f.ctx, "gpu-a-1", 0) }))
+	// The plugin's pod that came back with the last revert may still be on its way out.
+	f.ok(Eventually(f.ctx, patience, func() string {
+		if r := f.Tool.Run(f.ctx, "verify", "gpu-a"); r.Code != 0 {
+			return r.String()
+		}
+		return ""
+	}))
 	f.run(0, slices.Concat(prepare, []string{"--wait-for-owner=2m"})...)
 	f.run(0, "verify", "gpu-a")
 	f.run(0, rollback("gpu-a")...)
