@@ -163,7 +163,7 @@ func (c *collector) missing(part string) string {
 		return "the files do not hold the version of the server"
 	case part == cluster.PartResourceAPI, part == cluster.PartFeatures:
 		return "the files do not tell"
-	case c.single[part]:
+	case c.single[part] && part != cluster.PartNamespaces: // kube-system is given alone, for the cluster's identity
 		return fmt.Sprintf("the files hold single objects of %s, not a list of all", part)
 	case isRecord(part):
 		return fmt.Sprintf("the files hold no %s of namespace %s", kindOf(part), c.namespace)
