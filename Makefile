@@ -11,6 +11,9 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 LDFLAGS     := -s -w -X main.version=$(VERSION)
 CLUSTER     := go run ./test/cluster
 
+# The Kubernetes version of `make truth`.
+K8S         ?= 1.37.2
+
 # Both modules of the workspace, each by the folder it lives in.
 MODULES := . ./test/cluster
 
@@ -53,7 +56,7 @@ check: ## gofmt, vet, staticcheck, tidy modules
 .PHONY: test-unit
 test-unit: ## Unit, golden and script tests, with the race detector
 	go test -race -count=1 ./...
-	go -C test/cluster test -race -count=1 ./internal/... ./manifests/...
+	go -C test/cluster test -race -count=1 ./internal/... ./manifests/... ./truth
 
 .PHONY: test-html
 test-html: ## The HTML plan in headless Chromium, $$DRAMIGRATE_CHROMIUM or the one in PATH
@@ -64,6 +67,10 @@ test-html: ## The HTML plan in headless Chromium, $$DRAMIGRATE_CHROMIUM or the o
 .PHONY: test-e2e
 test-e2e: build ## End to end on a real control plane and real kubelets
 	go -C test/cluster test -count=1 -p 1 -timeout 60m -parallel 4 ./cluster ./e2e
+
+.PHONY: truth
+truth: ## Prove what the checks rest on, K8S=1.37.2 or 1.36.3, on a real cluster; see docs/truth.md
+	go -C test/cluster run ./truth --kubernetes $(K8S)
 
 .PHONY: cluster-up
 cluster-up: ## Start the local cluster and leave it running

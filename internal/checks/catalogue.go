@@ -22,6 +22,9 @@ func Sections() []Section {
 		{"DeviceClass", deviceClass()},
 		{"Workloads", workloads()},
 		{"Budgets and drain", draining()},
+		{"Accounting", accounting()},
+		{"Autoscaling and other actors", actors()},
+		{"When not to", whenNot()},
 		{"Records of runs", records()},
 	}
 }

@@ -3,9 +3,11 @@ package checks
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
 
+	"github.com/dramigrate/dramigrate/internal/access"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
@@ -43,8 +45,21 @@ type Input struct {
 	// which lose data, or which nothing makes again.
 	DeleteEmptyDir bool
 	EvictUnmanaged bool
+	// DrainTimeout is how long the eviction of one node's pods may take; zero if it has
+	// not been decided.
+	DrainTimeout time.Duration
 	// Skips are what a person has decided not to be stopped by.
 	Skips []FindingSkip
+	// Rights are what running the plan needs. Runs says that the caller is about to run
+	// it, and does not only look at it; Offline that there is no caller, because the
+	// cluster is read from files. Namespace is the tool's.
+	Rights    []access.Need
+	Runs      bool
+	Offline   bool
+	Namespace string
+	// EditOwned and WaitForOwner are prepare's flags for DaemonSets that somebody owns:
+	// edit them all the same, or wait until their owner has.
+	EditOwned, WaitForOwner bool
 
 	// asked are the checks of this run; all of the catalogue if nil.
 	asked func(Check) bool

@@ -156,8 +156,14 @@ func TestDRM003WithoutManagers(t *testing.T) {
 	for i := range s.DaemonSets {
 		s.DaemonSets[i].Annotations = map[string]string{"meta.helm.sh/release-name": "r"}
 	}
-	if got := brief(Run(s.of(Migrate)), "DRM003"); len(got) != 1 || !strings.HasPrefix(got[0], "blocker ") {
-		t.Errorf("an owner is seen: %v, want the blocker alone", got)
+	want := []string{"unknown daemonset/kube-system/driver", "unknown daemonset/kube-system/plugin"}
+	if diff := cmp.Diff(want, brief(Run(s.of(Migrate)), "DRM003")); diff != "" {
+		t.Errorf("an owner is seen, and both heed the label (-want +got):\n%s", diff)
+	}
+	s.daemonSet("plugin").Spec.Template.Spec.Affinity = nil
+	want[0], want[1] = "blocker daemonset/kube-system/plugin", want[0]
+	if diff := cmp.Diff(want, brief(Run(s.of(Migrate)), "DRM003")); diff != "" {
+		t.Errorf("an owner is seen, and the plugin does not heed the label (-want +got):\n%s", diff)
 	}
 }
 

@@ -55,7 +55,16 @@ func TestDRM003(t *testing.T) {
 	}
 	try(t, "DRM003", []given{
 		{"a Helm release, before prepare", Prepare, untouched, helm("plugin"), []string{"blocker daemonset/kube-system/plugin"}, "Helm release gpu/nvdp"},
-		{"a Helm release that heeds the label", Migrate, prepared, helm("plugin"), []string{"blocker daemonset/kube-system/plugin"}, "Helm release gpu/nvdp"},
+		{"a Helm release whose values heed the label", Migrate, prepared, helm("plugin"), nil, ""},
+		{"a Helm release that was edited in place", Migrate, prepared, func(s *state) {
+			helm("plugin")(s)
+			s.daemonSet("plugin").ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "helm"}, {Manager: "dramigrate"}}
+		}, []string{"warning daemonset/kube-system/plugin"}, "takes the edit back"},
+		{"a Helm release that does not heed it", Migrate, untouched, helm("plugin"), []string{"blocker daemonset/kube-system/plugin"}, "Helm release gpu/nvdp"},
+		{"an operator's without a switch, in prepare", Prepare, untouched, func(s *state) {
+			s.daemonSet("plugin").OwnerReferences = []metav1.OwnerReference{{APIVersion: "acme.io/v1", Kind: "GPUStack", Name: "x"}}
+		}, []string{"warning daemonset/kube-system/plugin"}, "cannot be moved in place"},
+		{"the GPU Operator's, which has a switch", Migrate, untouched, byOperator, nil, ""},
 		{"kubectl", Prepare, untouched, func(s *state) {
 			s.daemonSet("plugin").Annotations = map[string]string{corev1.LastAppliedConfigAnnotation: ""}
 		}, nil, ""},
@@ -144,12 +153,12 @@ func TestDRM006(t *testing.T) {
 	both := func(s *state) { s.addPod("both", "m1", 1).Claims = []string{"channel"} }
 	live := func(s *state) { s.Classes = migrated().Classes }
 	try(t, "DRM006", []given{
-		{"the mapping would break it", Migrate, prepared, both, []string{"blocker pod/team/both"}, "once a DeviceClass maps that name"},
+		{"the mapping would break it", Migrate, prepared, both, []string{"blocker replicaset/team/both"}, "once a DeviceClass maps that name"},
 		{"its claim is not even made yet", Migrate, prepared, func(s *state) { s.addPod("both", "", 1).Claims = []string{""} },
-			[]string{"blocker pod/team/both"}, ""},
-		{"told in time", Prepare, untouched, both, []string{"warning pod/team/both"}, ""},
+			[]string{"blocker replicaset/team/both"}, ""},
+		{"told in time", Prepare, untouched, both, []string{"warning replicaset/team/both"}, ""},
 		{"the harm is done already", Migrate, prepared, func(s *state) { both(s); live(s) },
-			[]string{"warning pod/team/both"}, "deviceclass/gpu.nvidia.com maps already"},
+			[]string{"warning replicaset/team/both"}, "deviceclass/gpu.nvidia.com maps already"},
 		{"it has its GPU through DRA", Migrate, prepared, func(s *state) {
 			both(s)
 			live(s)
@@ -173,7 +182,7 @@ func TestDRM024(t *testing.T) {
 		{"a claim is held though nothing says that the node moved", Unprepare, rolledBack, func(s *state) {
 			s.addPod("explicit", "m1", 0)
 			s.claim("own", driver, "m1", "gpu-0", "explicit")
-		}, []string{"blocker node/m1"}, "claim team/own holds 1 devices"},
+		}, []string{"blocker node/m1"}, "claim team/own holds 1 device"},
 		{"another driver's claim", Unprepare, rolledBack, func(s *state) {
 			s.addPod("explicit", "m1", 0)
 			s.claim("own", "net.example", "m1", "nic-0", "explicit")

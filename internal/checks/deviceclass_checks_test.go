@@ -100,7 +100,7 @@ func TestDRM046(t *testing.T) {
 func TestDRM047(t *testing.T) {
 	t.Parallel()
 	try(t, "DRM047", []given{
-		{"a chart has made it live", Prepare, untouched, carries("gpu.nvidia.com", ofGPUs), []string{"info deviceclass/gpu.nvidia.com"}, "3 nodes with the plugin and 1 pods that ask for nvidia.com/gpu"},
+		{"a chart has made it live", Prepare, untouched, carries("gpu.nvidia.com", ofGPUs), []string{"info deviceclass/gpu.nvidia.com"}, "3 nodes with the plugin and 1 pod that asks for nvidia.com/gpu"},
 		{"the run will", Migrate, prepared, toCreate("dramigrate-nvidia-gpu", ofGPUs), []string{"info deviceclass/dramigrate-nvidia-gpu"}, "from then on it counts for every pool: 3 nodes"},
 		{"it is in use already", Migrate, migrated, nil, nil, ""},
 		{"nobody asks for the resource, and no node has it", Migrate, prepared, func(s *state) {

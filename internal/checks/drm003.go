@@ -3,6 +3,8 @@ package checks
 import (
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
+
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
@@ -20,36 +22,25 @@ func drm003() Check {
 			var out []Finding
 			unseen, blind := in.Snapshot.IsUnknown(cluster.PartManagers)
 			for _, p := range in.plugins() {
-				if blind && !p.Owner.Owned() {
+				switch {
+				case p.Gate.Vendor: // it is not edited
+				case blind && !p.Owner.Owned():
 					out = append(out, Finding{
 						Code:     "DRM003",
 						Severity: Unknown,
 						Object:   daemonSetObject(p.DaemonSet),
 						Message:  "nothing says that somebody else owns it, but who wrote its fields could not be read (" + unseen + ")",
-						Remedy:   "add the output of `kubectl get daemonsets -A -o json --show-managed-fields` to --from",
+						Remedy:   withManagers,
 					})
-				}
-				if p.Owner.Owned() {
-					out = append(out, Finding{
-						Code:     "DRM003",
-						Severity: Blocker,
-						Object:   daemonSetObject(p.DaemonSet),
-						Message: fmt.Sprintf("the %s belongs to %s (%s), which undoes an edit of its node affinity sooner or later",
-							p.Role, p.Owner, p.Owner.Evidence),
-						Remedy: "this version moves only plugins that nobody owns: " + without(p.Owner),
-					})
+				case p.Owner.Owned():
+					what := fmt.Sprintf("the %s belongs to %s (%s)", p.Role, p.Owner, p.Owner.Evidence)
+					out = append(out, in.owned(p.DaemonSet, p.Owner, gate.Excluded(p.DaemonSet), what)...)
 				}
 			}
 			for _, d := range in.Inventory.DriversFor(in.Driver) {
-				if d.Owner.Owned() && !gate.Placed(d.DaemonSet) {
-					out = append(out, Finding{
-						Code:     "DRM003",
-						Severity: Blocker,
-						Object:   daemonSetObject(d.DaemonSet),
-						Message: fmt.Sprintf("the DRA driver belongs to %s (%s) and is not kept to nodes with %s=%s",
-							d.Owner, d.Owner.Evidence, gate.AllocationLabel, gate.ValueDRA),
-						Remedy: fmt.Sprintf("have its owner set the node selector %s: %s on the driver's DaemonSet", gate.AllocationLabel, gate.ValueDRA),
-					})
+				if d.Owner.Owned() {
+					what := fmt.Sprintf("the DRA driver belongs to %s (%s)", d.Owner, d.Owner.Evidence)
+					out = append(out, in.owned(d.DaemonSet, d.Owner, gate.Placed(d.DaemonSet), what)...)
 				}
 			}
 			return out
@@ -57,13 +48,42 @@ func drm003() Check {
 	}
 }
 
-// without says how to have a plugin that the owner does not own. Nobody can take a
-// DaemonSet over from what makes it anew as soon as it is gone.
-func without(o gate.Owner) string {
-	switch o.Kind {
-	case gate.Operator, gate.AddonManager, gate.EKSAddon:
-		return "leave the pool on the plugin as long as " + o.String() + " runs it"
+const withManagers = "add the output of `kubectl get daemonsets -A -o json --show-managed-fields` to --from"
+
+// owned judges a DaemonSet with an owner; done says that it is as prepare wants it.
+func (in Input) owned(ds *appsv1.DaemonSet, owner gate.Owner, done bool, what string) []Finding {
+	f := Finding{Code: "DRM003", Severity: Blocker, Object: daemonSetObject(ds)}
+	unseen, blind := in.Snapshot.IsUnknown(cluster.PartManagers)
+	switch {
+	case done && blind:
+		f.Severity = Unknown
+		f.Message = what + "; whether its owner keeps it off switched nodes or this tool has edited it could not be read (" + unseen + ")"
+		f.Remedy = withManagers
+	case done && !gate.EditedHere(ds):
+		return nil // its owner has made it so
+	case done:
+		f.Severity = Warning
+		f.Message = what + " and was edited in place: its owner takes the edit back sooner or later, and lets it onto every node at once"
+		f.Remedy = "have its owner make the same edit; until then watch `dramigrate status`, which shows when it is gone"
+	case owner.Keeps():
+		f.Message = what + ", which undoes an edit of its node affinity sooner or later"
+		f.Remedy = "leave the pool on the plugin as long as " + owner.String() + " runs it, or move the workloads to a new pool"
+		if in.Operation == Prepare {
+			f.Severity = Warning
+			f.Message += "; it is left alone, and the pools on which it runs cannot be moved in place"
+		}
+	case in.Operation == Prepare && in.EditOwned:
+		f.Severity = Warning
+		f.Message = what + ", which takes the edit of its node affinity back sooner or later, and lets it onto every node at once: it is edited all the same, because of --edit-owned"
+	case in.Operation == Prepare && in.WaitForOwner:
+		f.Severity = Info
+		f.Message = what + ": prepare shows the edit and waits until it has arrived from there"
+	case in.Operation == Prepare:
+		f.Message = what + ", which undoes an edit of its node affinity sooner or later"
+		f.Remedy = "take the edit that the plan shows to " + owner.String() + " and run prepare again (--wait-for-owner waits until it has arrived); --edit-owned edits the object itself, until its owner takes that back"
 	default:
-		return "take the DaemonSet over from its owner"
+		f.Message = what + " and is not as prepare wants it"
+		f.Remedy = "run `dramigrate prepare`, which shows what its owner has to change"
 	}
+	return []Finding{f}
 }

@@ -18,32 +18,27 @@ func drm006() Check {
 		Needs:      []string{cluster.PartPods, cluster.PartClasses, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			winner, _ := in.Snapshot.ClassFor(in.Resource)
-			var out []Finding
+			f := Finding{
+				Code: "DRM006", Severity: Blocker,
+				Remedy: fmt.Sprintf("change the workload to get its devices from claims alone, or move all of it off %s first", in.Resource),
+			}
+			evidence := fmt.Sprintf("uses a ResourceClaim and asks for %s: once a DeviceClass maps that name, no such pod can be bound to a node of any pool that still has the plugin", in.Resource)
+			switch {
+			case winner != nil:
+				f.Severity = Warning
+				evidence = fmt.Sprintf("uses a ResourceClaim and asks for %s, which deviceclass/%s maps already: when it is made again it cannot be bound to a node that still has the plugin", in.Resource, winner.Name)
+			case in.Operation == Prepare:
+				// Prepare does not make the mapping; the first node's migration does.
+				f.Severity = Warning
+			}
+			g := ownerGroups{}
 			for i := range in.Snapshot.Pods {
 				p := &in.Snapshot.Pods[i]
-				if p.Finished() || len(p.Claims) == 0 || !p.Asks(in.Resource) || cluster.BridgeBacked(p, in.Resource, in.Snapshot.Claims) {
-					continue
+				if !p.Finished() && len(p.Claims) > 0 && p.Asks(in.Resource) && !cluster.BridgeBacked(p, in.Resource, in.Snapshot.Claims) {
+					g.add(p, evidence)
 				}
-				f := Finding{
-					Code:     "DRM006",
-					Severity: Blocker,
-					Object:   podObject(p),
-					Message: fmt.Sprintf("uses a ResourceClaim and asks for %s: once a DeviceClass maps that name, no such pod can be bound to a node of any pool that still has the plugin",
-						in.Resource),
-					Remedy: fmt.Sprintf("change the workload to get its devices from claims alone, or move all of it off %s first", in.Resource),
-				}
-				switch {
-				case winner != nil:
-					f.Severity = Warning
-					f.Message = fmt.Sprintf("uses a ResourceClaim and asks for %s, which deviceclass/%s maps already: when it is made again it cannot be bound to a node that still has the plugin",
-						in.Resource, winner.Name)
-				case in.Operation == Prepare:
-					// Prepare does not make the mapping; the first node's migration does.
-					f.Severity = Warning
-				}
-				out = append(out, f)
 			}
-			return out
+			return g.findings(f)
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm010() Check {
@@ -24,7 +25,7 @@ func drm010() Check {
 				mine[n] = true
 			}
 			strays := in.strays()
-			open, closed, elsewhere := nodeGroups{}, nodeGroups{}, nodeGroups{}
+			open, closed, mended, elsewhere := nodeGroups{}, nodeGroups{}, nodeGroups{}, nodeGroups{}
 			for name, v := range in.publishing() {
 				devices, _ := cluster.DevicesOf(v.Slices, in.Driver)
 				for _, r := range in.Resources {
@@ -38,15 +39,39 @@ func drm010() Check {
 						group = elsewhere
 					case slices.ContainsFunc(v.Node.Spec.Taints, gate.IsSwitchingTaint):
 						group = closed
+					case in.mends(v):
+						group = mended
 					}
-					group.add(fmt.Sprintf("%d of %s are allocatable by the plugin while %s publishes %d devices", n, r, in.Driver, len(devices))+strays[name], name)
+					group.add(fmt.Sprintf("%d of %s are allocatable by the plugin while %s publishes %s", n, r, in.Driver, words.Count(len(devices), "device"))+strays[name], name)
 				}
 			}
 			base := Finding{Code: "DRM010", Remedy: "cordon it, and see which of the two belongs there: `kubectl get resourceslices` and the pods of both DaemonSets on the node"}
 			with := func(s Severity) Finding { f := base; f.Severity = s; return f }
-			return slices.Concat(open.findings(in, with(Blocker)), closed.findings(in, with(Warning)), elsewhere.findings(Input{}, with(Warning)))
+			mend := Finding{Code: "DRM010", Severity: Warning, Remedy: "this run ends it; cordon the node until then, and run apply or rollback on its pool"}
+			return slices.Concat(open.findings(in, with(Blocker)), closed.findings(in, with(Warning)), mended.findings(in, mend), elsewhere.findings(Input{}, with(Warning)))
 		},
 	}
+}
+
+// mends says that the run ends what it finds: somebody has changed a node's gate labels
+// since a run had left them, or the plugin's DaemonSet since prepare.
+func (in Input) mends(v cluster.NodeView) bool {
+	state, err := cluster.ParseNodeState(v.Node)
+	own, known := gate.Switched(v.Node.Labels)
+	if err != nil || state == nil || !known || own == gate.Plugin {
+		return false
+	}
+	switch in.Operation {
+	case Migrate, Rollback:
+		_, fits := in.Gate.StateOf(v.Node.Labels)
+		return !fits && in.Gate.Busy(v.Node.Labels) == ""
+	case Prepare:
+		// The plugin's DaemonSet has lost what kept it off switched nodes.
+		return slices.ContainsFunc(in.Inventory.PluginsFor(in.Resource), func(p gate.PluginDaemonSet) bool {
+			return !p.Gate.Vendor && !gate.Excluded(p.DaemonSet) && slices.Contains(p.Nodes, v.Node.Name)
+		})
+	}
+	return false
 }
 
 // strays are the pods of no DaemonSet, by node, that may be a plugin.

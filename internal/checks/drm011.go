@@ -114,6 +114,14 @@ func collect(part string) string {
 		return "kubectl get daemonsets -A -o json --show-managed-fields"
 	case cluster.PartJournals:
 		return "kubectl get configmaps -n NAMESPACE -o json"
+	case cluster.PartNamespaces:
+		return "kubectl get namespaces -o json"
+	case cluster.PartDashboards:
+		return "kubectl get configmaps -A -l " + cluster.DashboardLabel + " -o json"
+	case cluster.PartResourceAPI:
+		return "kubectl get --raw /apis/resource.k8s.io"
+	case cluster.PartFeatures:
+		return "kubectl get clusterrole " + cluster.SchedulerRole + " -o json"
 	default:
 		return "kubectl get " + part + " -A -o json"
 	}

@@ -21,7 +21,7 @@ func drm015() Check {
 			base := Finding{Code: "DRM015", Severity: Blocker, Remedy: prepareRemedy(in)}
 			var out []Finding
 			for _, p := range in.plugins() {
-				if !gate.Excluded(p.DaemonSet) {
+				if !p.Gate.Vendor && !gate.Excluded(p.DaemonSet) {
 					f := base
 					f.Object = daemonSetObject(p.DaemonSet)
 					f.Message = fmt.Sprintf("the %s would stay on nodes with the label %s", p.Role, gate.AllocationLabel)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm016() Check {
@@ -17,7 +18,7 @@ func drm016() Check {
 		Operations: []string{Rollback},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartSlices},
 		Run: func(in Input) []Finding {
-			var out []Finding
+			g := ownerGroups{}
 			for _, v := range in.targets() {
 				claims := map[string]cluster.ClaimUse{}
 				for _, c := range v.ClaimsOf(in.Driver) {
@@ -25,17 +26,14 @@ func drm016() Check {
 				}
 				for i := range v.Pods {
 					if why := in.onlyDRA(&v.Pods[i], claims); why != "" {
-						out = append(out, Finding{
-							Code:     "DRM016",
-							Severity: Blocker,
-							Object:   podObject(&v.Pods[i]),
-							Message:  fmt.Sprintf("%s on node %s, which the device plugin cannot serve", why, v.Node.Name),
-							Remedy:   "move the workload to another pool that stays on DRA, or end it",
-						})
+						g.add(&v.Pods[i], why+", which the device plugin cannot serve")
 					}
 				}
 			}
-			return out
+			return g.findings(Finding{
+				Code: "DRM016", Severity: Blocker,
+				Remedy: "move the workload to another pool that stays on DRA, or end it",
+			})
 		},
 	}
 }
@@ -47,7 +45,7 @@ func (in Input) onlyDRA(p *cluster.Pod, claims map[string]cluster.ClaimUse) stri
 	}
 	for _, name := range p.Claims {
 		if c, ok := claims[p.Namespace+"/"+name]; ok {
-			return fmt.Sprintf("holds %d devices by its claim %s", len(c.Devices), name)
+			return fmt.Sprintf("holds %s by its claim %s", words.Count(len(c.Devices), "device"), claimed(p, name))
 		}
 	}
 	if p.Bridge == nil {
@@ -62,4 +60,12 @@ func (in Input) onlyDRA(p *cluster.Pod, claims map[string]cluster.ClaimUse) stri
 		}
 	}
 	return ""
+}
+
+// claimed is what made a claim where a template makes one for each pod, or its name.
+func claimed(p *cluster.Pod, name string) string {
+	if len(p.ClaimTemplates) > 0 {
+		return "of ResourceClaimTemplate " + few(p.ClaimTemplates)
+	}
+	return name
 }

@@ -2,6 +2,11 @@ package checks
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
@@ -10,12 +15,13 @@ func drm018() Check {
 	return Check{
 		Code:       "DRM018",
 		Title:      "A disruption budget allows no eviction now",
-		Why:        "The drain asks the eviction API, which respects budgets. One that allows nothing now may allow something later, so this is no blocker: the drain waits for it, with a deadline.",
+		Why:        "The drain asks the eviction API, which respects budgets. One that allows nothing now may allow something later, when all of its pods are healthy: the drain waits for it, with a deadline. One that wants every pod at all times (maxUnavailable 0, minAvailable as many as there are or 100%) never does; the run stops at that node until a person changes it.",
 		Fix:        "Scale the workload up, or relax the budget for the time of the move.",
-		Sources:    []string{"pkg/registry/core/pod/storage/eviction.go, v1.37.2"},
+		Sources:    []string{"pkg/registry/core/pod/storage/eviction.go, v1.37.2", "pkg/controller/disruption/disruption.go, v1.37.2", "kubernetes/kubectl#172"},
 		Operations: []string{Migrate, Rollback},
 		Needs:      []string{cluster.PartPods, cluster.PartBudgets, cluster.PartClaims},
 		Run: func(in Input) []Finding {
+			now, never := map[string]ownerGroups{}, map[string]ownerGroups{} // by remedy
 			var out []Finding
 			for _, v := range in.targets() {
 				for _, p := range in.evictions(v) {
@@ -28,18 +34,60 @@ func drm018() Check {
 						if cluster.Allows(b, &p) {
 							continue
 						}
-						out = append(out, Finding{
-							Code:     "DRM018",
-							Severity: Warning,
-							Object:   podObject(&p),
-							Message: fmt.Sprintf("budget %s/%s allows no disruption now (%d of %d pods healthy, %d wanted)",
-								b.Namespace, b.Name, b.Status.CurrentHealthy, b.Status.ExpectedPods, b.Status.DesiredHealthy),
-							Remedy: "scale the workload up or relax the budget before node " + v.Node.Name + "'s turn; the drain waits for it until its deadline",
-						})
+						if why, remedy := neverAllows(b); why != "" {
+							put(never, remedy, &p, fmt.Sprintf("budget %s/%s can never allow an eviction: %s", b.Namespace, b.Name, why))
+							continue
+						}
+						put(now, "scale the workload up or relax the budget before its nodes' turn; the drain waits for it until its deadline", &p,
+							fmt.Sprintf("budget %s/%s allows no disruption now (%d of %d pods healthy, %d wanted)",
+								b.Namespace, b.Name, b.Status.CurrentHealthy, b.Status.ExpectedPods, b.Status.DesiredHealthy))
 					}
+				}
+			}
+			for _, groups := range []map[string]ownerGroups{never, now} {
+				for _, remedy := range slices.Sorted(maps.Keys(groups)) {
+					out = append(out, groups[remedy].findings(Finding{Code: "DRM018", Severity: Warning, Remedy: remedy})...)
 				}
 			}
 			return out
 		},
 	}
+}
+
+func put(groups map[string]ownerGroups, remedy string, p *cluster.Pod, evidence string) {
+	if groups[remedy] == nil {
+		groups[remedy] = ownerGroups{}
+	}
+	groups[remedy].add(p, evidence)
+}
+
+// neverAllows says why a budget allows no eviction however long one waits, and what to
+// change; empty if it may allow one when all of its pods are healthy. It counts as the
+// disruption controller does (pkg/controller/disruption/disruption.go,
+// getExpectedPodCount, v1.37.2), from the number of pods that this one saw last.
+func neverAllows(b *policyv1.PodDisruptionBudget) (why, remedy string) {
+	expected := int(b.Status.ExpectedPods)
+	if expected == 0 || b.Status.ObservedGeneration < b.Generation {
+		return "", "" // it has not been counted yet
+	}
+	patch := func(field string) string {
+		return fmt.Sprintf("`kubectl patch pdb %s -n %s --type merge -p '{\"spec\":{%s}}'`, or end the pods yourself; the drain would wait until its deadline and the run stop there", b.Name, b.Namespace, field)
+	}
+	switch most, least := b.Spec.MaxUnavailable, b.Spec.MinAvailable; {
+	case most != nil:
+		if n, err := intstr.GetScaledValueFromIntOrPercent(most, expected, true); err == nil && n == 0 {
+			return "maxUnavailable is " + most.String(), patch(`"maxUnavailable":1`)
+		}
+	case least != nil:
+		n, err := intstr.GetScaledValueFromIntOrPercent(least, expected, true)
+		if err != nil || n < expected {
+			return "", ""
+		}
+		why = fmt.Sprintf("minAvailable is %s, and it covers %d pods", least, expected)
+		if least.Type == intstr.Int && n == expected {
+			return why, fmt.Sprintf("scale the workload to %d pods, or %s", expected+1, patch(fmt.Sprintf(`"minAvailable":%d`, expected-1)))
+		}
+		return why, patch(`"minAvailable":null,"maxUnavailable":1`)
+	}
+	return "", ""
 }

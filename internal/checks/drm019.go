@@ -1,7 +1,7 @@
 package checks
 
 import (
-	"fmt"
+	"strings"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
@@ -17,23 +17,31 @@ func drm019() Check {
 		Operations:  []string{Migrate, Rollback},
 		Needs:       []string{cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
-			var out []Finding
+			bare, mounts, local := ownerGroups{}, ownerGroups{}, ownerGroups{}
 			for _, v := range in.targets() {
 				for _, p := range in.evictions(v) {
-					f := Finding{Code: "DRM019", Severity: Blocker, Object: podObject(&p)}
-					if p.Owner.Kind == "" && !in.EvictUnmanaged {
-						f.Message = fmt.Sprintf("on node %s, has no controller: nothing would make it again", v.Node.Name)
-						f.Remedy = "move it yourself, or allow its eviction with --evict-unmanaged"
-						out = append(out, f)
+					switch {
+					case p.Owner.Kind != "" || in.EvictUnmanaged:
+					case servesVolume(&p):
+						mounts.add(&p, "has no controller: the CSI driver makes and ends it for a volume of pods on its node, and makes it again where they start")
+					default:
+						bare.add(&p, "has no controller: nothing would make it again")
 					}
 					if p.LocalStorage && !in.DeleteEmptyDir {
-						f.Message = fmt.Sprintf("on node %s, has an emptyDir volume, whose data an eviction deletes", v.Node.Name)
-						f.Remedy = "save what it needs, and allow its eviction with --delete-emptydir-data"
-						out = append(out, f)
+						local.add(&p, "has an emptyDir volume, whose data an eviction deletes")
 					}
 				}
 			}
-			return out
+			with := func(remedy string) Finding { return Finding{Code: "DRM019", Severity: Blocker, Remedy: remedy} }
+			out := bare.findings(with("move it yourself, or allow its eviction with --evict-unmanaged"))
+			out = append(out, mounts.findings(with("leave it in place with --drain gpu, or allow its eviction with --evict-unmanaged"))...)
+			return append(out, local.findings(with("save what it needs, and allow its eviction with --delete-emptydir-data"))...)
 		},
 	}
+}
+
+// servesVolume says that a bare pod is one that a CSI driver looks after: the Mountpoint
+// pods of awslabs/mountpoint-s3-csi-driver, v2.
+func servesVolume(p *cluster.Pod) bool {
+	return p.Namespace == "mount-s3" && strings.HasPrefix(p.Name, "mp-")
 }

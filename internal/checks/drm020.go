@@ -18,22 +18,18 @@ func drm020() Check {
 		Operations: []string{Migrate},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
-			var out []Finding
+			g := ownerGroups{}
 			for _, v := range in.targets() {
 				for _, p := range v.PluginBackedPods(in.Resources) {
 					if n := p.DevicesNeeded(in.Resource); n > resourcev1.AllocationResultsMaxSize {
-						out = append(out, Finding{
-							Code:     "DRM020",
-							Severity: Blocker,
-							Object:   podObject(&p),
-							Message: fmt.Sprintf("on node %s, asks for %d of %s; a claim holds %d devices at most",
-								v.Node.Name, n, in.Resource, resourcev1.AllocationResultsMaxSize),
-							Remedy: "split the workload, or leave it on a pool that keeps the plugin",
-						})
+						g.add(&p, fmt.Sprintf("asks for %d of %s; a claim holds %d devices at most", n, in.Resource, resourcev1.AllocationResultsMaxSize))
 					}
 				}
 			}
-			return out
+			return g.findings(Finding{
+				Code: "DRM020", Severity: Blocker,
+				Remedy: "split the workload, or leave it on a pool that keeps the plugin",
+			})
 		},
 	}
 }

@@ -1,8 +1,6 @@
 package checks
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
@@ -19,7 +17,7 @@ func drm023() Check {
 		Operations:  []string{Migrate, Rollback},
 		Needs:       []string{cluster.PartPods, cluster.PartBudgets, cluster.PartClaims},
 		Run: func(in Input) []Finding {
-			var out []Finding
+			g := ownerGroups{}
 			for _, v := range in.targets() {
 				for _, p := range in.evictions(v) {
 					budgets, err := in.budgets.Of(&p)
@@ -30,16 +28,13 @@ func drm023() Check {
 					for _, b := range budgets {
 						names = append(names, b.Namespace+"/"+b.Name)
 					}
-					out = append(out, Finding{
-						Code:     "DRM023",
-						Severity: Blocker,
-						Object:   podObject(&p),
-						Message:  fmt.Sprintf("on node %s, is covered by budgets %s; no such pod can ever be evicted", v.Node.Name, few(names)),
-						Remedy:   "leave one budget that covers the pod",
-					})
+					g.add(&p, "is covered by budgets "+few(names)+"; no such pod can ever be evicted")
 				}
 			}
-			return out
+			return g.findings(Finding{
+				Code: "DRM023", Severity: Blocker,
+				Remedy: "leave one budget that covers the pod",
+			})
 		},
 	}
 }

@@ -20,7 +20,7 @@ func drm025() Check {
 		Run: func(in Input) []Finding {
 			var out []Finding
 			for _, p := range in.plugins() {
-				if p.Guess && !gate.Excluded(p.DaemonSet) {
+				if p.Guess && !p.Gate.Vendor && !gate.Excluded(p.DaemonSet) {
 					out = append(out, Finding{
 						Code:     "DRM025",
 						Severity: Unknown,

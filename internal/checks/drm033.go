@@ -34,7 +34,7 @@ func drm033() Check {
 				found = append(found, fmt.Sprintf("%s on %s", minor, nodeList(nodes[minor])))
 			}
 			return []Finding{{
-				Code: "DRM033", Severity: Warning, Object: "pool/" + in.Pool.Name,
+				Code: "DRM033", Severity: Warning, Object: in.poolObject(),
 				Message: "its kubelets are of several releases: " + strings.Join(found, "; "),
 				Remedy:  "let the upgrade of the pool end first, if there is one; `kubectl get nodes -l '" + in.Pool.Selector + "'` shows the versions",
 			}}

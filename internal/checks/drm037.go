@@ -29,5 +29,3 @@ func drm037() Check {
 		},
 	}
 }
-
-const nvidiaDriver = "gpu.nvidia.com"

@@ -7,10 +7,8 @@ import (
 	"strings"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
-
-// mostOwners bounds the findings of a check that has one for each owner of pods.
-const mostOwners = 10
 
 func drm044() Check {
 	return Check{
@@ -47,7 +45,7 @@ func drm044() Check {
 			for i, owner := range owners {
 				if i == mostOwners {
 					out = append(out, Finding{
-						Code: "DRM044", Severity: Warning, Object: "pool/" + in.Pool.Name,
+						Code: "DRM044", Severity: Warning, Object: in.poolObject(),
 						Message: fmt.Sprintf("%d more workloads do the same: %s", len(owners)-i, few(owners[i:])),
 					})
 					break
@@ -58,13 +56,13 @@ func drm044() Check {
 				}
 				out = append(out, Finding{
 					Code: "DRM044", Severity: Warning, Object: owner,
-					Message: fmt.Sprintf("%d pods on the pool: %s", pods, strings.Join(slices.Sorted(maps.Keys(around[owner])), "; ")),
+					Message: fmt.Sprintf("%s on the pool: %s", words.Count(pods, "pod"), strings.Join(slices.Sorted(maps.Keys(around[owner])), "; ")),
 					Remedy:  "let it ask for its devices and take the setting away; a drain by devices leaves it where it is if it asks for none (--drain all does not)",
 				})
 			}
 			if len(agents) > 0 {
 				out = append(out, Finding{
-					Code: "DRM044", Severity: Info, Object: "pool/" + in.Pool.Name,
+					Code: "DRM044", Severity: Info, Object: in.poolObject(),
 					Message: "DaemonSets see GPUs there by NVIDIA_VISIBLE_DEVICES and ask for none, as monitoring does: " + few(counted(agents)),
 					Remedy:  "nothing, if they only look; the drain leaves them alone",
 				})

@@ -33,7 +33,7 @@ func TestFieldReportsCore(t *testing.T) {
 		{"B-001 both mechanisms on a node", Migrate, prepared, both(eight, func(s *state) {
 			s.Slices = append(s.Slices, nodeSlice("n1", driver, "gpu-0", "gpu-1", "gpu-2", "gpu-3", "gpu-4", "gpu-5", "gpu-6", "gpu-7"))
 			s.runDaemon("driver", "n1")
-		}), nil, []string{"DRM010 blocker node/n1"}, "8 of nvidia.com/gpu are allocatable by the plugin while gpu.nvidia.com publishes 8 devices"},
+		}), []string{"DRM010"}, []string{"DRM010 blocker node/n1"}, "8 of nvidia.com/gpu are allocatable by the plugin while gpu.nvidia.com publishes 8 devices"},
 		{"B-003 ComputeDomain slices beside the plugin", Migrate, prepared, both(eight, func(s *state) {
 			s.Slices = append(s.Slices, nodeSlice("n1", "compute-domain.nvidia.com", "channel-0", "daemon-0"))
 		}), nil, nil, ""},

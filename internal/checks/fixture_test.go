@@ -92,6 +92,9 @@ func (s *state) of(operation string) Input {
 	in.Snapshot = s.Snapshot
 	in.Inventory = gate.Detect(s.Snapshot)
 	in.Gate = gate.OwnKey()
+	if n, ok := s.Node("n1"); ok {
+		in.Gate = in.Inventory.For(gpu, n)[0].Gate
+	}
 	in.Resource = cmp.Or(in.Resource, gpu)
 	in.Resources = in.Inventory.ResourcesWith(in.Resource)
 	in.Driver = cmp.Or(in.Driver, driver)
@@ -118,6 +121,7 @@ func gpuNode(name, pool string, count int64) corev1.Node {
 	n := cpuNode(name)
 	n.Labels["karpenter.sh/nodepool"] = pool
 	n.Labels["nvidia.com/gpu.count"] = "2"
+	n.Labels["feature.node.kubernetes.io/pci-10de.present"] = "true"
 	n.Status.Capacity[gpu] = *resource.NewQuantity(count, resource.DecimalSI)
 	n.Status.Allocatable[gpu] = *resource.NewQuantity(count, resource.DecimalSI)
 	return n

@@ -7,5 +7,8 @@ func draining() []Check {
 		drm019(),
 		drm021(),
 		drm023(),
+		drm120(),
+		drm121(),
+		drm122(),
 	}
 }

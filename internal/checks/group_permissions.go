@@ -4,5 +4,6 @@ package checks
 func permissions() []Check {
 	return []Check{
 		drm011(),
+		drm030(),
 	}
 }

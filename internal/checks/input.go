@@ -65,13 +65,14 @@ func (in Input) targets() []cluster.NodeView {
 
 // done says that nothing is left to do on a node.
 func (in Input) done(v cluster.NodeView) bool {
-	state, _ := in.Gate.StateOf(v.Node.Labels)
 	st, err := cluster.ParseNodeState(v.Node)
 	switch in.Operation {
 	case Migrate:
+		state, _ := in.Gate.StateOf(v.Node.Labels)
 		return state == gate.DRA && err == nil && st != nil && st.Operation == Migrate && st.OpenedAt != nil
 	case Rollback:
-		return state == gate.Plugin && err == nil && st == nil
+		own, known := gate.Switched(v.Node.Labels)
+		return known && own == gate.Plugin && err == nil && st == nil
 	default:
 		return false
 	}
@@ -146,10 +147,7 @@ func (g nodeGroups) findings(in Input, base Finding) []Finding {
 		f := base
 		f.Object = "node/" + nodes[0]
 		if len(nodes) > 1 {
-			f.Object = "pool/" + in.Pool.Name
-			if in.Pool.Name == "" {
-				f.Object = "nodes"
-			}
+			f.Object = in.poolObject()
 		}
 		if f.Message = evidence; len(nodes) > 1 {
 			f.Message = nodeList(nodes) + ": " + evidence
@@ -182,3 +180,13 @@ func podObject(p *cluster.Pod) string { return "pod/" + p.Ref() }
 func daemonSetObject(ds *appsv1.DaemonSet) string {
 	return "daemonset/" + ds.Namespace + "/" + ds.Name
 }
+
+// poolObject is the pool, or all nodes that the operation is about.
+func (in Input) poolObject() string {
+	if in.Pool.Name == "" {
+		return "nodes"
+	}
+	return "pool/" + in.Pool.Name
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

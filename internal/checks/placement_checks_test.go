@@ -73,7 +73,7 @@ func TestDRM022(t *testing.T) {
 	try(t, "DRM022", []given{
 		{"a taint that the driver does not tolerate", Migrate, prepared, taint("n1", "sku"), []string{"blocker node/n1"}, "daemonset/kube-system/driver: it does not tolerate"},
 		{"labels that nothing sets on the pool", Migrate, prepared, func(s *state) {
-			s.daemonSet("driver").Spec.Template.Spec.NodeSelector = map[string]string{"feature.node.kubernetes.io/pci-10de.present": "true"}
+			s.daemonSet("driver").Spec.Template.Spec.NodeSelector = map[string]string{"feature.node.kubernetes.io/pci-0302_10de.present": "true"}
 		}, []string{"blocker pool/gpu"}, "nodes n1, n2"},
 		{"a node of another pool", Migrate, prepared, taint("m1", "sku"), nil, ""},
 		{"the tool's own taint is lifted for it", Migrate, prepared, taint("n1", "dramigrate.dev/switching"), nil, ""},

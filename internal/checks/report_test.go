@@ -24,7 +24,7 @@ func TestExamine(t *testing.T) {
 	s.addPod("both", "m1", 1).Claims = []string{"channel"}
 	s.Unknown = []cluster.Unknown{{Part: cluster.PartBudgets, Reason: "no"}}
 	r := Examine([]Input{s.of(Prepare), s.of(Migrate)}, nil)
-	if diff := cmp.Diff([]string{"blocker pod/team/both"}, brief(r.Findings, "DRM006")); diff != "" {
+	if diff := cmp.Diff([]string{"blocker replicaset/team/both"}, brief(r.Findings, "DRM006")); diff != "" {
 		t.Errorf("DRM006 (-want +got):\n%s", diff)
 	}
 	got := results(r)

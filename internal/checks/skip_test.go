@@ -62,13 +62,13 @@ func TestSkipped(t *testing.T) {
 		s.addPod(name, "m1", 1).Claims = []string{"channel"}
 	}
 	in := s.of(Migrate)
-	in.Skips = []FindingSkip{{Code: "DRM006", Object: "pod/team/both-2", Reason: "CHG-7"}}
+	in.Skips = []FindingSkip{{Code: "DRM006", Object: "replicaset/team/both-2", Reason: "CHG-7"}}
 	findings := Run(in)
 	var got []string
 	for _, f := range findings {
 		got = append(got, f.Code+" "+f.Object+" "+f.Skipped)
 	}
-	want := []string{"DRM006 pod/team/both-1 ", "DRM006 pod/team/both-2 CHG-7"}
+	want := []string{"DRM006 replicaset/team/both-1 ", "DRM006 replicaset/team/both-2 CHG-7"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("findings (-want +got):\n%s", diff)
 	}

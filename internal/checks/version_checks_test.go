@@ -12,24 +12,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
-// both makes one change after the other.
-func both(changes ...func(*state)) func(*state) {
-	return func(s *state) {
-		for _, c := range changes {
-			c(s)
-		}
-	}
-}
-
-func unread(parts ...string) func(*state) {
-	return func(s *state) {
-		for _, p := range parts {
-			s.Unknown = append(s.Unknown, cluster.Unknown{Part: p, Reason: "no such right"})
-		}
-	}
-}
-
-func served(versions ...string) func(*state) {
+func servedAPI(versions ...string) func(*state) {
 	return func(s *state) { s.API.ResourceVersions = versions }
 }
 
@@ -37,14 +20,14 @@ func TestDRM031(t *testing.T) {
 	t.Parallel()
 	fromFiles := func(s *state) { s.Source = &cluster.Source{} }
 	try(t, "DRM031", []given{
-		{"v1 with others", Migrate, prepared, served("v1", "v1beta2"), nil, ""},
-		{"betas alone, as in 1.33 with them switched on", Prepare, untouched, served("v1beta2", "v1beta1"), []string{"blocker server"}, "as v1beta2, v1beta1 and not as v1"},
-		{"nothing", Migrate, prepared, served(), []string{"blocker server"}, "DRA is off"},
+		{"v1 with others", Migrate, prepared, servedAPI("v1", "v1beta2"), nil, ""},
+		{"betas alone, as in 1.33 with them switched on", Prepare, untouched, servedAPI("v1beta2", "v1beta1"), []string{"blocker server"}, "as v1beta2, v1beta1 and not as v1"},
+		{"nothing", Migrate, prepared, servedAPI(), []string{"blocker server"}, "DRA is off"},
 		// Slices were read as v1, so it is served.
-		{"discovery was not answered", Migrate, prepared, both(served(), unread(cluster.PartResourceAPI)), nil, ""},
-		{"files do not tell", Migrate, prepared, both(served(), unread(cluster.PartResourceAPI), fromFiles), []string{"info server"}, "the files do not tell"},
-		{"files tell", Migrate, prepared, both(served("v1beta1"), fromFiles), []string{"blocker server"}, ""},
-		{"the way back", Rollback, migrated, served(), nil, ""},
+		{"discovery was not answered", Migrate, prepared, both(servedAPI(), unread(cluster.PartResourceAPI)), nil, ""},
+		{"files do not tell", Migrate, prepared, both(servedAPI(), unread(cluster.PartResourceAPI), fromFiles), []string{"info server"}, "the files do not tell"},
+		{"files tell", Migrate, prepared, both(servedAPI("v1beta1"), fromFiles), []string{"blocker server"}, ""},
+		{"the way back", Rollback, migrated, servedAPI(), nil, ""},
 	})
 }
 
@@ -68,7 +51,7 @@ func TestDRM032(t *testing.T) {
 		{"off", Migrate, prepared, both(serverVersion("v1.36.3", ""), gates(nil, er)), []string{"blocker server"}, "DRAExtendedResource of the API server is off (kubernetes_feature_enabled"},
 		{"off, before prepare", Prepare, untouched, both(serverVersion("v1.36.3", ""), gates(nil, er)), []string{"blocker server"}, ""},
 		{"off, on the way back", Rollback, migrated, both(serverVersion("v1.36.3", ""), gates(nil, er)), nil, ""},
-		{"not seen, and why", Migrate, prepared, both(serverVersion("v1.36.3", ""), gates(nil, nil), unread(cluster.PartFeatures)), []string{"info server"}, "no such right"},
+		{"not seen, and why", Migrate, prepared, both(serverVersion("v1.36.3", ""), gates(nil, nil), unread(cluster.PartFeatures)), []string{"info server"}, "forbidden"},
 		{"not seen, of files", Migrate, prepared, both(serverVersion("v1.36.3", ""), gates(nil, nil)), []string{"info server"}, "unless somebody switched it off"},
 		{"not seen and locked, but an older release is emulated", Migrate, prepared, both(serverVersion("v1.37.2", "1.36"), gates(nil, nil)), []string{"info server"}, "in Kubernetes 1.36"},
 	})

@@ -1,10 +1,13 @@
 package checks
 
 import (
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
@@ -59,13 +62,13 @@ func TestDRM016(t *testing.T) {
 		s.claim("own", driver, "n2", "gpu-1", "explicit")
 	}
 	try(t, "DRM016", []given{
-		{"a claim of its own", Rollback, migrated, explicit, []string{"blocker pod/team/explicit"}, "holds 1 devices by its claim own on node n2"},
+		{"a claim of its own", Rollback, migrated, explicit, []string{"blocker replicaset/team/explicit"}, "pod explicit on node n2: holds 1 device by its claim own"},
 		{"a class by its implicit name", Rollback, migrated, func(s *state) {
 			p := s.addPod("implicit", "n2", 0)
 			name := corev1.ResourceName("deviceclass.resource.kubernetes.io/gpu.nvidia.com")
 			p.Requests = []cluster.Request{{Container: "main", Resource: name, Count: 1}}
 			s.bridge("implicit", string(name), "n2", "gpu-1")
-		}, []string{"blocker pod/team/implicit"}, "by asking for deviceclass.resource.kubernetes.io/gpu.nvidia.com"},
+		}, []string{"blocker replicaset/team/implicit"}, "by asking for deviceclass.resource.kubernetes.io/gpu.nvidia.com"},
 		{"the plain name by a generated claim", Rollback, migrated, nil, nil, ""},
 		{"a claim of another driver", Rollback, migrated, func(s *state) {
 			s.addPod("net", "n2", 0).Claims = []string{"nic"}
@@ -81,19 +84,47 @@ func TestDRM016(t *testing.T) {
 
 func TestDRM018AndDRM023(t *testing.T) {
 	t.Parallel()
-	train := []string{"warning pod/team/train"}
+	train := []string{"warning replicaset/team/train"}
 	idle := func(s *state) { s.addPod("web", "n1", 0); s.budget("web", "web", 0) }
 	try(t, "DRM018", []given{
 		{"a budget that allows nothing now", Migrate, prepared, func(s *state) { s.budget("b", "train", 0) }, train, "budget team/b allows no disruption now (1 of 1 pods healthy, 1 wanted)"},
+		{"500 pods of one workload", Migrate, prepared, func(s *state) {
+			for i := range 499 {
+				p := s.addPod(fmt.Sprintf("train-%d", i), "n2", 1)
+				p.Labels, p.Owner = map[string]string{"app": "train"}, cluster.Owner{Kind: "ReplicaSet", Name: "train"}
+			}
+			s.budget("b", "train", 0)
+		}, train, "500 pods on nodes n1, n2: budget team/b allows no disruption now"},
+		{"every pod at all times: none may be away", Migrate, prepared, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromInt32(0))
+		}, train, "can never allow an eviction: maxUnavailable is 0"},
+		{"every pod at all times: as many as there are", Migrate, prepared, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MinAvailable = ptr.To(intstr.FromInt32(1))
+		}, train, "can never allow an eviction: minAvailable is 1, and it covers 1 pods"},
+		{"every pod at all times: half of one, rounded up", Migrate, prepared, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MinAvailable = ptr.To(intstr.FromString("50%"))
+		}, train, "can never allow an eviction: minAvailable is 50%"},
+		{"it passes: one of four is down", Migrate, prepared, func(s *state) { // kubernetes/kubectl#172 waits without a word
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MinAvailable = ptr.To(intstr.FromInt32(3))
+			s.Budgets[0].Status.ExpectedPods, s.Budgets[0].Status.CurrentHealthy, s.Budgets[0].Status.DesiredHealthy = 4, 3, 3
+		}, train, "allows no disruption now (3 of 4 pods healthy, 3 wanted)"},
+		{"not counted since it was changed", Migrate, prepared, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MaxUnavailable, s.Budgets[0].Generation = ptr.To(intstr.FromInt32(0)), 2
+		}, train, "allows no disruption now"},
 		{"a budget that allows one", Migrate, prepared, func(s *state) { s.budget("b", "train", 1) }, nil, ""},
 		{"another workload's budget", Migrate, prepared, func(s *state) { s.budget("b", "serve", 0) }, nil, ""},
 		{"on the way back", Rollback, migrated, func(s *state) { s.budget("b", "train", 0) }, train, ""},
 		{"a pod without devices is not evicted", Migrate, prepared, idle, nil, ""},
-		{"unless all are", Migrate, prepared, func(s *state) { idle(s); s.in.Drain = "all" }, []string{"warning pod/team/web"}, ""},
+		{"unless all are", Migrate, prepared, func(s *state) { idle(s); s.in.Drain = "all" }, []string{"warning replicaset/team/web"}, ""},
 	})
 	try(t, "DRM023", []given{
 		{"two budgets", Migrate, prepared, func(s *state) { s.budget("a", "train", 1); s.budget("b", "train", 1) },
-			[]string{"blocker pod/team/train"}, "covered by budgets team/a, team/b"},
+			[]string{"blocker replicaset/team/train"}, "covered by budgets team/a, team/b"},
 		{"two budgets, a pod that has not started", Migrate, prepared, func(s *state) {
 			s.budget("a", "train", 1)
 			s.budget("b", "train", 1)
@@ -107,18 +138,27 @@ func TestDRM019(t *testing.T) {
 	t.Parallel()
 	bare := func(s *state) { s.pod("train").Owner = cluster.Owner{} }
 	local := func(s *state) { s.pod("train").LocalStorage = true }
-	train := []string{"blocker pod/team/train"}
+	train, alone := []string{"blocker replicaset/team/train"}, "blocker pod/team/train"
 	try(t, "DRM019", []given{
-		{"nothing makes it again", Migrate, prepared, bare, train, "has no controller"},
+		{"nothing makes it again", Migrate, prepared, bare, []string{alone}, "on node n1: has no controller"},
 		{"nothing makes it again, and that is wanted", Migrate, prepared, func(s *state) { bare(s); s.in.EvictUnmanaged = true }, nil, ""},
 		{"local data", Migrate, prepared, local, train, "emptyDir"},
 		{"local data that may go", Migrate, prepared, func(s *state) { local(s); s.in.DeleteEmptyDir = true }, nil, ""},
-		{"both", Migrate, prepared, func(s *state) { bare(s); local(s) }, []string{train[0], train[0]}, ""},
+		{"both", Migrate, prepared, func(s *state) { bare(s); local(s) }, []string{alone, alone}, ""},
+		{"a bare pod that a CSI driver looks after", Migrate, prepared, func(s *state) {
+			p := s.addPod("mp-x7k2p", "n1", 0)
+			p.Namespace, p.Owner = "mount-s3", cluster.Owner{}
+			s.in.Drain = "all"
+		}, []string{"blocker pod/mount-s3/mp-x7k2p"}, "the CSI driver makes and ends it"}, // awslabs/mountpoint-s3-csi-driver#930
+		{"a mount pod without devices stays", Migrate, prepared, func(s *state) {
+			p := s.addPod("mp-x7k2p", "n1", 0)
+			p.Namespace, p.Owner = "mount-s3", cluster.Owner{}
+		}, nil, ""},
 		{"on the way back", Rollback, migrated, local, train, ""},
 		{"the plugin's own pod stays", Migrate, prepared, func(s *state) { s.pod("plugin-n1").LocalStorage = true }, nil, ""},
 		{"a pod without devices stays", Migrate, prepared, func(s *state) { s.addPod("web", "n1", 0).LocalStorage = true }, nil, ""},
 		{"unless all go", Migrate, prepared, func(s *state) { s.addPod("web", "n1", 0).LocalStorage = true; s.in.Drain = "all" },
-			[]string{"blocker pod/team/web"}, ""},
+			[]string{"blocker replicaset/team/web"}, ""},
 		{"a finished pod", Migrate, prepared, func(s *state) {
 			s.addPod("job", "n1", 0).LocalStorage = true
 			s.pod("job").Phase = corev1.PodSucceeded
@@ -131,10 +171,10 @@ func TestDRM020(t *testing.T) {
 	t.Parallel()
 	try(t, "DRM020", []given{
 		{"as many as a claim holds", Migrate, prepared, func(s *state) { s.pod("train").Requests[0].Count = 32 }, nil, ""},
-		{"one more", Migrate, prepared, func(s *state) { s.pod("train").Requests[0].Count = 33 }, []string{"blocker pod/team/train"}, "asks for 33 of nvidia.com/gpu"},
+		{"one more", Migrate, prepared, func(s *state) { s.pod("train").Requests[0].Count = 33 }, []string{"blocker replicaset/team/train"}, "asks for 33 of nvidia.com/gpu"},
 		{"one more, in two containers", Migrate, prepared, func(s *state) {
 			s.pod("train").Requests = []cluster.Request{{Container: "a", Resource: gpu, Count: 20}, {Container: "b", Resource: gpu, Count: 13}}
-		}, []string{"blocker pod/team/train"}, ""},
+		}, []string{"blocker replicaset/team/train"}, ""},
 		{"an init container's are used again", Migrate, prepared, func(s *state) {
 			s.pod("train").Requests = []cluster.Request{{Container: "a", Resource: gpu, Count: 32, Init: true}, {Container: "b", Resource: gpu, Count: 32}}
 		}, nil, ""},

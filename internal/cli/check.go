@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/dramigrate/dramigrate/internal/access"
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/plan"
@@ -82,7 +83,7 @@ has to be seen could not be read.`,
 
 func (o *checkOptions) run(ctx context.Context) error {
 	if o.list {
-		return report.Catalogue(o.app.styled(o.app.Out), checks.Sections())
+		return report.Catalogue(o.app.sheet(), checks.Sections())
 	}
 	settings, operations, err := o.complete()
 	if err != nil {
@@ -92,7 +93,10 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in := plan.Intent{Namespace: o.app.namespace, Resource: o.app.resource, Driver: o.app.driver, Settings: settings}
+	in := plan.Intent{
+		Namespace: o.app.namespace, Resource: o.app.resource, Driver: o.app.driver, Settings: settings,
+		Offline: o.app.offline(),
+	}
 	if o.pool.given() {
 		if in.Pool, err = o.pool.find(s); err != nil {
 			return err
@@ -102,9 +106,22 @@ func (o *checkOptions) run(ctx context.Context) error {
 		in.Shared = journal.Shared
 	}
 	var inputs []checks.Input
+	var needs []access.Need
 	for _, op := range operations {
 		in.Operation = op
-		inputs = append(inputs, plan.CheckInput(in, s))
+		input, err := plan.CheckInput(in, s)
+		if err != nil {
+			return err
+		}
+		if o.app.offline() {
+			input.Rights = nil // files have no caller
+		}
+		inputs, needs = append(inputs, input), append(needs, input.Rights...)
+	}
+	if !o.app.offline() {
+		if err := o.app.reviewNeeds(ctx, s, needs); err != nil {
+			return err
+		}
 	}
 	r := checks.Examine(inputs, o.only)
 	if err := o.print(r); err != nil {
@@ -151,10 +168,11 @@ func (o *checkOptions) print(r *checks.Report) error {
 		if v.Name != o.format.value {
 			continue
 		}
-		if v.Styled {
-			return v.Write(o.app.styled(o.app.Out), r)
+		sheet := o.app.sheet()
+		if !v.Styled {
+			sheet.Writer = o.app.Out
 		}
-		return v.Write(o.app.Out, r)
+		return v.Write(sheet, r)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ no cluster.`,
 			if !ok {
 				return usageError("%w", unknownCode(args[0]))
 			}
-			return report.Explain(a.styled(a.Out), c)
+			return report.Explain(a.sheet(), c)
 		},
 	}
 }

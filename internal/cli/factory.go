@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -75,7 +79,7 @@ func (f *kubeFactory) names(of func(*clientcmdapi.Config) []string) cobra.Comple
 
 func (f *kubeFactory) Config() (*rest.Config, error) {
 	if f.nowhere() {
-		return nil, clientcmd.ErrEmptyConfig
+		return nil, noCluster()
 	}
 	config, err := f.flags.ToRESTConfig()
 	if err != nil {
@@ -93,6 +97,21 @@ func (f *kubeFactory) nowhere() bool {
 	raw, err := f.flags.ToRawKubeConfigLoader().RawConfig()
 	_, inside := os.LookupEnv("KUBERNETES_SERVICE_HOST")
 	return err == nil && len(raw.Clusters) == 0 && *f.flags.APIServer == "" && !inside
+}
+
+// noCluster says why nothing names a cluster. A KUBECONFIG with a slip in it is told by
+// name: client-go passes over files that are not there.
+func noCluster() error {
+	var gone []string
+	for _, file := range filepath.SplitList(os.Getenv(clientcmd.RecommendedConfigPathEnvVar)) {
+		if _, err := os.Stat(file); file != "" && errors.Is(err, fs.ErrNotExist) {
+			gone = append(gone, file)
+		}
+	}
+	if len(gone) == 0 {
+		return clientcmd.ErrEmptyConfig
+	}
+	return fmt.Errorf("no cluster to talk to: KUBECONFIG names %s, which does not exist: correct it, or give --kubeconfig", strings.Join(gone, ", "))
 }
 
 func (f *kubeFactory) Client() (kubernetes.Interface, error) {

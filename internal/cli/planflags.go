@@ -27,6 +27,8 @@ type planFlags struct {
 	manifests      string
 	rollout        string
 	skips          skipFlags
+	editOwned      bool
+	waitForOwner   time.Duration
 
 	// config is the intent file; set are the flags of the verb, which override it.
 	config string
@@ -40,6 +42,9 @@ type planFlags struct {
 
 // helperImageVariable is the environment's default for --helper-image.
 const helperImageVariable = "DRAMIGRATE_HELPER_IMAGE"
+
+// defaultOwnerWait is long enough for a review and the next sync of a repository.
+const defaultOwnerWait = "1h0m0s"
 
 func (f *planFlags) addPoolFlags(cmd *cobra.Command, op plan.Operation, streams Streams) {
 	image, _ := streams.env(helperImageVariable)
@@ -68,6 +73,10 @@ func (f *planFlags) addPrepareFlags(cmd *cobra.Command) {
 	s := cmd.Flags()
 	s.StringVar(&f.manifests, "driver-manifests", "", "folder with the DRA driver's manifests; without it the driver must run already")
 	s.StringVar(&f.rollout, "plugin-rollout", plan.RollingUpdate, "how the edit of the plugin's DaemonSet reaches its pods: rolling-update (restarts each) or on-delete (restarts none)")
+	s.BoolVar(&f.editOwned, "edit-owned", false, "edit DaemonSets that Helm, GitOps or another tool owns; DANGER: at its next change the owner takes the edit back, and the plugin returns to every switched node at once")
+	s.DurationVar(&f.waitForOwner, "wait-for-owner", 0, "wait until the owners of DaemonSets have made the edits that the plan shows; without a value for at most "+defaultOwnerWait)
+	s.Lookup("wait-for-owner").NoOptDefVal = defaultOwnerWait
+	offer(cmd, "wait-for-owner")
 	offerFiles(cmd, "driver-manifests", cobra.ShellCompDirectiveFilterDirs)
 	offer(cmd, "plugin-rollout", plan.RollingUpdate, plan.OnDelete)
 }
@@ -81,7 +90,7 @@ func (f *planFlags) settings(op plan.Operation) (plan.Settings, error) {
 	if len(skips) == 0 {
 		skips = f.skipped
 	}
-	s := plan.Settings{PluginRollout: f.rollout}
+	s := plan.Settings{PluginRollout: f.rollout, EditOwned: f.editOwned, WaitForOwner: metav1.Duration{Duration: f.waitForOwner}}
 	if op == plan.Migrate || op == plan.Rollback {
 		s = plan.Settings{
 			MaxUnavailable: f.maxUnavailable, Drain: f.drain, DrainTimeout: metav1.Duration{Duration: f.drainTimeout},

@@ -21,6 +21,8 @@ type planner struct {
 	namespace string
 	resource  string
 	driver    string
+	// runs says that the caller is about to run the plan.
+	runs      bool
 	probeGate bool
 }
 
@@ -40,6 +42,7 @@ func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, erro
 	in := plan.Intent{
 		Operation: p.op, ToolVersion: p.app.build.Version, Namespace: p.namespace,
 		Resource: p.resource, Driver: p.driver, Settings: p.settings, Manifests: p.manifests,
+		Runs: p.runs, Offline: p.app.offline(),
 	}
 	if p.pool != nil {
 		if in.Pool, err = p.find(s); err != nil {
@@ -53,6 +56,14 @@ func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, erro
 		in.Shared = journal.Shared
 	}
 	made, err := plan.Build(in, s)
+	if err != nil || p.app.offline() {
+		return made, s, err
+	}
+	// Which rights a plan needs is known by the plan.
+	if asked, err := p.app.mayRun(ctx, s, made); err != nil || !asked {
+		return made, s, err
+	}
+	made, err = plan.Build(in, s)
 	return made, s, err
 }
 

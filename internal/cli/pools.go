@@ -41,10 +41,22 @@ func runPools(ctx context.Context, a *app, format *format) error {
 		if format.value == "name" {
 			return report.Names(a.Out, out)
 		}
-		return report.Pools(a.styled(a.Out), out, format.value == "wide")
+		return report.Pools(a.sheet(), out, format.value == "wide")
 	})
 }
 
 // styled is a stream for people: it keeps of the styles what the terminal behind it
 // can show, and nothing if there is none.
-func (a *app) styled(w io.Writer) io.Writer { return colorprofile.NewWriter(w, a.Env) }
+func (a *app) styled(w io.Writer) io.Writer {
+	out := colorprofile.NewWriter(w, a.Env)
+	// Whatever its value (no-color.org), and over a CLICOLOR_FORCE.
+	if _, off := a.env("NO_COLOR"); off {
+		out.Profile = min(out.Profile, colorprofile.ASCII)
+	}
+	return out
+}
+
+// sheet is stdout for people.
+func (a *app) sheet() report.Sheet {
+	return report.Sheet{Writer: a.styled(a.Out), Columns: a.columns(a.OutTTY)}
+}

@@ -81,7 +81,10 @@ func runRoot(ctx context.Context, root *cobra.Command, args []string, streams St
 		return ExitOK
 	}
 	code := exitCode(err)
-	if code == ExitError && errors.Is(context.Cause(ctx), errInterrupted) {
+	switch {
+	case code == ExitInterrupted && errors.Is(err, errInterrupted):
+		err = fmt.Errorf("%w; nothing was changed", err)
+	case code == ExitError && errors.Is(context.Cause(ctx), errInterrupted):
 		// Whatever failed failed because of it, and nothing had begun: the engine
 		// says so otherwise.
 		code, err = ExitInterrupted, errors.New("interrupted; nothing was changed")
@@ -143,6 +146,7 @@ touched: a DeviceClass serves the same name.
 	root.AddCommand(
 		newPools(a), newCheck(a), newExplain(a), newPlan(a), newPrepare(a), newApply(a), newRollback(a), newUnprepare(a),
 		newStatus(a), newVerify(a), newUnlock(a), newNodeProbe(a), newVersion(a), newSnapshot(a),
+		newRBAC(a),
 	)
 	addCompletion(root, a.Streams)
 	if calledByKubectl(argv0) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -112,6 +114,17 @@ func invoke(t *testing.T, objects []runtime.Object, stdin *string, run runnerFun
 
 func invokeContext(t *testing.T, ctx context.Context, objects []runtime.Object, stdin *string, run runnerFunc, args ...string) outcome {
 	t.Helper()
+	return invokeWith(t, ctx, func(authorizationv1.ResourceAttributes) bool { return true }, objects, stdin, run, args...)
+}
+
+// invokeAs runs a command line for a caller who may do only some things.
+func invokeAs(t *testing.T, may func(authorizationv1.ResourceAttributes) bool, objects []runtime.Object, args ...string) outcome {
+	t.Helper()
+	return invokeWith(t, t.Context(), may, objects, nil, done, args...)
+}
+
+func invokeWith(t *testing.T, ctx context.Context, may func(authorizationv1.ResourceAttributes) bool, objects []runtime.Object, stdin *string, run runnerFunc, args ...string) outcome {
+	t.Helper()
 	var out, err bytes.Buffer
 	streams := Streams{In: strings.NewReader(""), Out: &out, Err: &err}
 	if stdin != nil {
@@ -119,6 +132,8 @@ func invokeContext(t *testing.T, ctx context.Context, objects []runtime.Object, 
 	}
 	client := fake.NewClientset(objects...)
 	client.Discovery().(*discoveryfake.FakeDiscovery).FakedServerVersion = &version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"}
+	client.Resources = append(client.Resources, &metav1.APIResourceList{GroupVersion: "resource.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "deviceclasses", Kind: "DeviceClass"}}})
+	allow(client, may)
 	var ran []*plan.Plan
 	a := &app{
 		Streams: streams, Factory: &world{client: client, clock: clocktesting.NewFakeClock(time.Unix(0, 0))},
@@ -134,6 +149,16 @@ func invokeContext(t *testing.T, ctx context.Context, objects []runtime.Object, 
 	root := newRoot(a, "dramigrate")
 	code := runRoot(ctx, root, args, streams)
 	return outcome{code, out.String(), err.String(), ran}
+}
+
+// allow answers what the caller may do. A fake cluster would refuse everything.
+func allow(client *fake.Clientset, may func(authorizationv1.ResourceAttributes) bool) {
+	client.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		review := action.(clienttesting.CreateAction).GetObject().(*authorizationv1.SelfSubjectAccessReview).DeepCopy()
+		a := review.Spec.ResourceAttributes
+		review.Status.Allowed = a == nil || may(*a)
+		return true, review, nil
+	})
 }
 
 func done(context.Context, *plan.Plan, engine.Payload) error { return nil }

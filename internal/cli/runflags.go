@@ -31,7 +31,7 @@ func (f *runFlags) addFlags(cmd *cobra.Command) {
 	offerFiles(cmd, "plan", cobra.ShellCompDirectiveFilterFileExt, "yaml", "yml", "json")
 }
 
-func (f *runFlags) validate(s Streams) error {
+func (f *runFlags) validate() error {
 	switch f.dryRun {
 	case "none", "client", "server":
 	default:
@@ -40,6 +40,11 @@ func (f *runFlags) validate(s Streams) error {
 	if f.lockTTL < time.Second || f.lockWait < 0 {
 		return usageError("--lock-ttl must be at least 1s, --lock-wait not negative")
 	}
+	return nil
+}
+
+// askable says that the question before a run can be asked, if there is one.
+func (f *runFlags) askable(s Streams) error {
 	if f.dryRun == "none" && !f.yes && !s.InTTY {
 		return usageError("there is no terminal to ask on: give --yes to go on without a question")
 	}

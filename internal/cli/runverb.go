@@ -75,24 +75,39 @@ func (o *runOptions) complete(cmd *cobra.Command, args []string) (*planner, *pla
 	if o.app.offline() && o.run.dryRun != "client" {
 		return nil, nil, usageError("--from is for reading: give --dry-run=client with it")
 	}
-	if err := o.run.validate(o.app.Streams); err != nil {
+	if err := o.run.validate(); err != nil {
 		return nil, nil, err
 	}
-	if o.run.file == "" {
-		if o.run.edited {
-			return nil, nil, usageError("--allow-edited is for a saved plan: give its file")
-		}
-		p, err := o.flags.planner(o.app, o.op, &o.pool)
-		return p, nil, err
+	p, saved, err := o.planned(cmd)
+	// A pool that is named like a file may be a file that is not there, which is the
+	// better thing to say, and which the cluster tells.
+	if err == nil && !planFileEnding(o.pool.arg) {
+		err = o.run.askable(o.app.Streams)
 	}
-	return o.fromFile(cmd)
+	return p, saved, err
+}
+
+// planned is the planner, and the saved plan if there is one.
+func (o *runOptions) planned(cmd *cobra.Command) (*planner, *plan.Plan, error) {
+	if o.run.file != "" {
+		return o.fromFile(cmd)
+	}
+	if o.run.edited {
+		return nil, nil, usageError("--allow-edited is for a saved plan: give its file")
+	}
+	p, err := o.flags.planner(o.app, o.op, &o.pool)
+	return p, nil, err
 }
 
 // execute shows the plan, asks, and runs it.
 func (o *runOptions) execute(ctx context.Context, p *planner, saved *plan.Plan) error {
+	p.runs = !o.app.offline()
 	now, seen, err := p.look(ctx)
 	if saved != nil {
 		now, err = o.review(saved, now, seen, err)
+	}
+	if err == nil {
+		err = o.run.askable(o.app.Streams)
 	}
 	if err != nil {
 		return err
@@ -186,7 +201,7 @@ func (o *runOptions) start(ctx context.Context, now *plan.Plan, payload engine.P
 // progress is a live region on a terminal that a person looks at, else lines.
 func (a *app) progress() report.Progress {
 	if a.ErrTTY && a.lively() {
-		return report.NewLive(a.styled(a.Err), a.Width, a.Clock())
+		return report.NewLive(a.styled(a.Err), a.region, a.Clock())
 	}
 	return report.NewLines(a.styled(a.Err))
 }

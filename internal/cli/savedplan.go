@@ -141,8 +141,8 @@ func (o *runOptions) review(saved, now *plan.Plan, seen *cluster.Snapshot, err e
 	}
 	look := plan.Compare(saved, now, runs)
 	if lock, held := seen.Lock(pool); !look.Runs() && held && !lock.Expired(o.app.Clock().Now()) {
-		return nil, withCode(ExitLocked, "--plan %s: another run is under way, by %s: %s; wait for its end, then look at the plan again",
-			o.run.file, report.Clean(lock.Holder), some(look.Reasons))
+		return nil, withCode(ExitLocked, "--plan %s: another run is under way, by %s: %s; wait for its end, then look at the plan again; `%s` shows the holder",
+			o.run.file, report.Clean(lock.Holder), some(look.Reasons), unlockOf(pool))
 	}
 	switch {
 	case look.Verdict == plan.Refused:
@@ -152,6 +152,15 @@ func (o *runOptions) review(saved, now *plan.Plan, seen *cluster.Snapshot, err e
 	}
 	o.tell(look)
 	return plan.Rebase(saved, now), nil
+}
+
+// unlockOf is the command that shows who holds the lock of a pool; that of the shared
+// objects has no name.
+func unlockOf(pool string) string {
+	if pool == "" {
+		return "dramigrate unlock --shared"
+	}
+	return "dramigrate unlock " + pool
 }
 
 // tell says what is not as it was when the plan was reviewed.

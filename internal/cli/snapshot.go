@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"strings"
 
@@ -29,14 +30,19 @@ func newSnapshot(a *app) *cobra.Command {
 		Use:   "snapshot",
 		Short: "Write the cluster's state, as far as plans depend on it, into a file or folder",
 		Long: `Write what this tool reads of the cluster as YAML, for --from: a plan made from it is,
-byte for byte, the plan made on the cluster at that moment. Reads only.
+byte for byte, the plan that the same caller makes on the cluster at that moment, but
+for rights to the objects of --driver-manifests (DRM030). Reads only.
 
 It holds nodes, DaemonSets, ResourceSlices, DeviceClasses, ResourceClaims and
 PodDisruptionBudgets without what no plan depends on, of pods only what one does, and
-the tool's own journals and locks. It holds no Secrets, and no values of environment
-variables but those that decide how devices are handed out (such as MIG_STRATEGY and
-NVIDIA_DRIVER_ROOT). Names, labels, annotations of nodes, images and the command lines
-of DaemonSets are in it.
+the tool's own journals and locks, and what whoever takes it may do. For the checks it holds also namespaces,
+ResourceQuotas, LimitRanges, PriorityClasses, the workloads that ask for devices, the
+few fields that matter of the objects of GPU operators, and the expressions about
+devices in Prometheus rules, ServiceMonitors, autoscalers and Grafana dashboards. It
+holds no Secrets, and no values of environment variables but those that decide how
+devices are handed out (such as MIG_STRATEGY and NVIDIA_DRIVER_ROOT). Names, labels,
+annotations of nodes, images, messages of pods that wait, and the command lines of
+DaemonSets are in it.
 
 What may not be read is named in the snapshot, and is unknown in every plan from it;
 that is a warning here and no failure (exit code 0).`,
@@ -58,6 +64,9 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	}
 	s, err := o.app.look(ctx, cluster.LoadOptions{Namespace: o.app.namespace, Advice: true})
 	if err != nil {
+		return err
+	}
+	if err := o.app.review(ctx, s, o.app.rightsOfAllRuns(s)); err != nil {
 		return err
 	}
 	about := offline.About{ToolVersion: o.app.build.Version, Namespace: o.app.namespace, Taken: o.app.Clock().Now()}
@@ -113,6 +122,7 @@ func (o *snapshotOptions) summary(s *cluster.Snapshot, objects map[string]int) {
 		where = " to " + o.out
 	}
 	w := o.app.Err
+	maps.DeleteFunc(objects, func(_ string, n int) bool { return n == 0 })
 	fmt.Fprintf(w, "Wrote%s: cluster %s, Kubernetes %s: %s\n", where, orUnknown(string(s.Identity.UID)), orUnknown(s.Identity.ServerVersion), counts(objects))
 	for _, u := range s.Unknown {
 		fmt.Fprintf(w, "Warning: %s\n", report.Clean(u.Part+" could not be read and will be unknown in plans: "+u.Reason))

@@ -109,7 +109,7 @@ func (o *statusOptions) print(out *status.Status) error {
 		if o.format.value == "name" {
 			return report.NodeNames(a.Out, out)
 		}
-		return report.Status(a.styled(a.Out), out, o.format.value == "wide")
+		return report.Status(a.sheet(), out, o.format.value == "wide")
 	})
 }
 
@@ -142,7 +142,7 @@ func (o *statusOptions) runs(ctx context.Context) error {
 		if o.format.value == "name" {
 			return report.RunNames(a.Out, out)
 		}
-		return report.History(a.styled(a.Out), out, o.format.value == "wide")
+		return report.History(a.sheet(), out, o.format.value == "wide")
 	})
 }
 

@@ -104,10 +104,11 @@ func (o *statusOptions) shower() func(*status.Status) error {
 	}
 	wide := o.format.value == "wide"
 	if a.OutTTY && a.lively() {
-		screen := report.NewScreen(a.styled(a.Out), a.Width)
+		screen := report.NewScreen(a.styled(a.Out), a.region)
 		return func(s *status.Status) error {
 			var text bytes.Buffer
-			if err := report.Status(&text, s, wide); err != nil {
+			// The last column stays free: a terminal may wrap after it.
+			if err := report.Status(report.Sheet{Writer: &text, Columns: a.region() - 1}, s, wide); err != nil {
 				return err
 			}
 			return screen.Show(text.String())

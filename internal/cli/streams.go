@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"strconv"
 
 	"golang.org/x/term"
 )
@@ -21,6 +22,40 @@ type Streams struct {
 	Width func() int
 }
 
+// columns is how many columns a report on a stream is laid out for; 0 if there is no
+// terminal behind it, as tty tells. COLUMNS overrides both: it is how a person says what
+// a pager or a recording will show.
+func (s Streams) columns(tty bool) int {
+	switch n := s.columnsVariable(); {
+	case n > 0:
+		return n
+	case tty && s.Width != nil:
+		return s.Width()
+	default:
+		return 0
+	}
+}
+
+// region is how many columns there are for what is drawn in place. It counts on how the
+// terminal wraps, so that COLUMNS only makes it narrower.
+func (s Streams) region() int {
+	width := s.Width()
+	if n := s.columnsVariable(); n > 0 {
+		return min(n, width)
+	}
+	return width
+}
+
+// columnsVariable is the variable COLUMNS; 0 if it is not set or no number.
+func (s Streams) columnsVariable() int {
+	text, _ := s.env("COLUMNS")
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}
+
 // OSStreams are the process's own.
 func OSStreams() Streams {
 	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
@@ -28,11 +63,12 @@ func OSStreams() Streams {
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ(),
 		InTTY: tty(os.Stdin), OutTTY: tty(os.Stdout), ErrTTY: tty(os.Stderr),
 		Width: func() int {
-			w, _, err := term.GetSize(int(os.Stderr.Fd()))
-			if err != nil {
-				return 0
+			for _, f := range []*os.File{os.Stdout, os.Stderr} {
+				if w, _, err := term.GetSize(int(f.Fd())); err == nil {
+					return w
+				}
 			}
-			return w
+			return 0
 		},
 	}
 }

@@ -81,7 +81,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	err = o.format.print(o.app.Out, v, func() error { return report.Verification(o.app.styled(o.app.Out), v) })
+	err = o.format.print(o.app.Out, v, func() error { return report.Verification(o.app.sheet(), v) })
 	if err != nil {
 		return err
 	}

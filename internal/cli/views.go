@@ -117,7 +117,7 @@ func (v *views) print(p *plan.Plan) error {
 			continue
 		}
 		var b bytes.Buffer
-		if err := r.view.Write(colorprofile.NewWriter(&b, nil), p); err != nil {
+		if err := r.view.Write(report.Sheet{Writer: colorprofile.NewWriter(&b, nil)}, p); err != nil {
 			return fmt.Errorf("--report %s=%s: %w", r.view.Name, r.path, err)
 		}
 		if err := wholefile.Write(r.path, func(w io.Writer) error { _, err := b.WriteTo(w); return err }); err != nil {
@@ -135,8 +135,9 @@ func (v *views) print(p *plan.Plan) error {
 }
 
 func (v *views) show(view report.View, p *plan.Plan) error {
-	if view.Styled {
-		return view.Write(v.app.styled(v.app.Out), p)
+	sheet := v.app.sheet()
+	if !view.Styled {
+		sheet.Writer = v.app.Out
 	}
-	return view.Write(v.app.Out, p)
+	return view.Write(sheet, p)
 }

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -16,7 +18,7 @@ import (
 func fullPod() Pod {
 	return Pod{
 		Namespace: "team", Name: "train-0", UID: "u1", Node: "gpu-1", Phase: corev1.PodRunning,
-		Labels: map[string]string{"app": "train", HelperLabel: "probe"}, HelperNode: "gpu-1",
+		Labels: map[string]string{"app": "train", HelperLabel: "probe", QueueLabel: "gpus"}, HelperNode: "gpu-1",
 		Owner:  Owner{Kind: "Job", Name: "train", UID: "u2"},
 		Static: true, Terminating: true, Ready: true, LocalStorage: true,
 		SchedulerName: "default-scheduler",
@@ -33,7 +35,19 @@ func fullPod() Pod {
 		}},
 		HostPaths: []string{"/var/log", "/dev"},
 		Images:    []string{"warm:1", "side:1", "load:1", "main:1", "log:1"},
-		Waiting:   "CrashLoopBackOff",
+		Waiting:   "CrashLoopBackOff", WaitingMessage: "back-off 10s",
+		Created:  time.Date(2026, 9, 1, 12, 0, 7, 0, time.UTC),
+		Priority: ptr.To[int32](1000), PriorityClass: "high", PreemptionPolicy: corev1.PreemptNever,
+		GracePeriodSeconds: ptr.To[int64](0), RestartPolicy: corev1.RestartPolicyNever, RuntimeClass: "nvidia",
+		Finalizers: []string{"example.com/hold"}, Guaranteed: true, Privileged: true, VisibleDevices: "all",
+		SchedulingGates: []string{"b", "a"}, Group: "train", Queue: "gpus",
+		NodeLabels: []corev1.NodeSelectorRequirement{
+			{Key: "gpu", Operator: corev1.NodeSelectorOpExists},
+			{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"b", "a"}},
+		},
+		ClaimTemplates: []string{"pending", "resolved"},
+		Scheduled:      &Condition{Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available"},
+		Reason:         "UnexpectedAdmissionError", Message: "Allocate failed",
 	}
 }
 
@@ -82,6 +96,14 @@ func FuzzObjectIsTheInverse(f *testing.F) {
 		`{"name":"a","resources":{"limits":{"x/a":"1500m","x/b":"2"}}}],"containers":[{"name":"a","resources":{"requests":{"x/c":"1e30"}}},{}]}}`))
 	f.Add([]byte(`{"metadata":{"labels":{},"ownerReferences":[{"controller":true}]},"spec":{"resourceClaims":[{"name":"a"},` +
 		`{"name":"b","resourceClaimName":""}],"volumes":[{"hostPath":{"path":""}}]},"status":{"extendedResourceClaimStatus":{}}}`))
+	f.Add([]byte(`{"metadata":{"creationTimestamp":"2026-01-01T00:00:00.5+02:00","labels":{"scheduling.x-k8s.io/pod-group":"g"}},` +
+		`"spec":{"nodeSelector":{"a":"b"},"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[` +
+		`{"matchExpressions":[{"key":"a","operator":"In","values":["b"]},{"key":"a","operator":"Exists","values":[]}]}]}}},` +
+		`"resourceClaims":[{"name":"a","resourceClaimTemplateName":"t"},{"name":"b","resourceClaimTemplateName":""},{"name":"c","resourceClaimTemplateName":"u"}],` +
+		`"containers":[{"env":[{"name":"NVIDIA_VISIBLE_DEVICES","value":"all"}],"securityContext":{"privileged":true},` +
+		`"resources":{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1","memory":"1Gi"}}}]},` +
+		`"status":{"resourceClaimStatuses":[{"name":"c"}],"conditions":[{"type":"PodScheduled","status":"False"}],` +
+		`"containerStatuses":[{"state":{"terminated":{"reason":"StartError","exitCode":128,"message":"no CDI device"}}}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var pod corev1.Pod
 		if err := json.Unmarshal(data, &pod); err != nil {

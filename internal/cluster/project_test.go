@@ -76,7 +76,8 @@ func TestProjectPod(t *testing.T) {
 		},
 	}
 	want := Pod{
-		Namespace: "team", Name: "train-0", UID: "u1", Node: "gpu-1", Phase: corev1.PodRunning,
+		ClaimTemplates: []string{"t", "t", "t"},
+		Namespace:      "team", Name: "train-0", UID: "u1", Node: "gpu-1", Phase: corev1.PodRunning,
 		Labels: map[string]string{"app": "train"},
 		Owner:  Owner{Kind: "Job", Name: "train", UID: "u2"},
 		Static: true, Terminating: true, Ready: true, LocalStorage: true,

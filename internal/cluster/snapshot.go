@@ -48,6 +48,8 @@ type Snapshot struct {
 	Operators []OperatorObject
 	// API is what the server can do.
 	API API
+	// Access is what the caller may do; nil if nobody has asked. See ReviewAccess.
+	Access *Access
 	// Unknown lists what could not be read. A rule that needs such a part must
 	// answer "unknown", never "fine".
 	Unknown []Unknown

@@ -112,6 +112,9 @@ func (a *Asker) change(ctx context.Context, c plan.Change, made map[string]bool)
 			[]byte(c.Patch), metav1.PatchOptions{FieldManager: gate.FieldManager, DryRun: []string{metav1.DryRunAll}})
 	case "delete":
 		err = a.delete(ctx, c.Object)
+	case plan.VerbAsk:
+		answer.Verdict, answer.Reason = NotAsked, "a person takes it to the object's owner"
+		return answer
 	default:
 		answer.Verdict, answer.Reason = NotAsked, "its contents are made by the run"
 		return answer

@@ -19,7 +19,7 @@ func priorOf(node *corev1.Node, g gate.Gate) cluster.Prior {
 		Labels:        map[string]*string{},
 		Annotations:   map[string]*string{},
 	}
-	for _, k := range gateKeys(g) {
+	for _, k := range g.Keys() {
 		p.Labels[k] = valueOf(node.Labels, k)
 	}
 	for _, k := range closedAnnotationKeys() {
@@ -66,19 +66,5 @@ func openNode(node *corev1.Node, p cluster.Prior) {
 		} else {
 			node.Annotations[k] = *v
 		}
-	}
-}
-
-// restoreLabels puts the gate's labels back as they were before the tool came.
-func restoreLabels(node *corev1.Node, p cluster.Prior) {
-	for k, v := range p.Labels {
-		if v == nil {
-			delete(node.Labels, k)
-			continue
-		}
-		if node.Labels == nil {
-			node.Labels = map[string]string{}
-		}
-		node.Labels[k] = *v
 	}
 }

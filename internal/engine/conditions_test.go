@@ -208,9 +208,9 @@ func TestClosingRestores(t *testing.T) {
 				t.Errorf("with the taint lifted on purpose: %s", why)
 			}
 			closeNode(node, false)
-			setLabels(node, gate.OwnKey().Labels[gate.DRA])
+			setState(&NodeEdit{Node: node}, gate.OwnKey(), gate.DRA)
 			openNode(node, prior)
-			restoreLabels(node, prior)
+			setState(&NodeEdit{Node: node, State: &cluster.NodeState{Prior: prior}}, gate.OwnKey(), gate.Plugin)
 
 			if node.Spec.Unschedulable != c.node.Spec.Unschedulable {
 				t.Errorf("unschedulable is %v, was %v", node.Spec.Unschedulable, c.node.Spec.Unschedulable)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/dramigrate/dramigrate/internal/event"
@@ -11,8 +10,8 @@ import (
 
 // guard watches a node that this run holds closed. Drivers' managers and upgrade
 // controllers uncordon nodes that they did not cordon: the guard closes the node
-// again and says so. A gate label that changes under the run ends it, because then
-// two mechanisms may run at once. It goes on until ctx ends.
+// again and says so. A gate label that changes under the run is set again or ends the
+// run, as reclaim decides. It goes on until ctx ends.
 func (n *nodeRun) guard(ctx context.Context, stop context.CancelCauseFunc) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -50,14 +49,14 @@ func (n *nodeRun) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if notClosed(view.Node, n.lifted) == "" && n.at(view.Node, n.expect) {
+	if notClosed(view.Node, n.lifted) == "" && len(n.plan.Gate.Drift(n.expect, view.Node.Labels)) == 0 {
 		return nil
 	}
 	var answered []event.Event
 	err = n.write(ctx, plan.StepID(n.state.Phase), n.patcher.Patch, func(e *NodeEdit) error {
-		answered = nil
-		if !n.at(e.Node, n.expect) {
-			return fmt.Errorf("the labels of gate %s were changed by somebody else: the node must be %q", n.plan.Gate.Name, n.expect)
+		var err error
+		if answered, err = n.reclaim(e, n.expect); err != nil {
+			return err
 		}
 		why := notClosed(e.Node, n.lifted)
 		if why == "" {
@@ -75,9 +74,6 @@ func (n *nodeRun) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, ev := range answered {
-		n.emit(ev)
-		n.record(ctx, "Warning", "DramigrateForeignChange", "somebody else opened the node while it was being switched; closed again")
-	}
+	n.tell(ctx, answered)
 	return nil
 }

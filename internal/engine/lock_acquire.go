@@ -36,7 +36,17 @@ func (e *LockedError) Error() string {
 		fmt.Fprintf(&b, " (%s)", op)
 	}
 	fmt.Fprintf(&b, ", renewed %s, expires %s unless renewed", e.RenewedAt.Format(time.RFC3339), e.ExpiresAt.Format(time.RFC3339))
+	fmt.Fprintf(&b, "; give --lock-wait to wait for its end; `%s` shows the holder, and takes the lock of one that is dead", e.unlock())
 	return b.String()
+}
+
+// unlock is the command that shows the holder of a Lease. The name of a pool that does
+// not fit into the Lease's name is not in it, but what is gives the same Lease.
+func (e *LockedError) unlock() string {
+	if e.Name == cluster.RecordName("") {
+		return "dramigrate unlock --shared"
+	}
+	return "dramigrate unlock " + strings.TrimPrefix(e.Name, "pool-")
 }
 
 // Acquire takes the Lease and keeps it. A Lease that another live process holds

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +29,7 @@ type nodeRun struct {
 	expect gate.State        // of the gate's labels
 	lifted bool              // the taint is away for a DaemonSet pod to land
 	opened bool              // the run has opened the node: nothing is guarded any more
+	tries  int               // how often the run has set gate labels again
 }
 
 func (r *poolRun) node(ref plan.NodeRef, live *Live) *nodeRun {
@@ -185,7 +185,7 @@ func (r *poolRun) limit(id plan.StepID, i int) (string, time.Duration) {
 // switched is what an open, migrated node has to be like for as long as it is one.
 func (n *nodeRun) switched(v cluster.NodeView) string {
 	if !n.at(v.Node, gate.DRA) {
-		return "the gate's labels were changed by somebody else"
+		return theirs(v.Node, n.plan.Gate.Drift(gate.DRA, v.Node.Labels))
 	}
 	if why := stillAllocatable(v, n.plan.Resources); why != "" {
 		return why
@@ -204,33 +204,38 @@ func (n *nodeRun) advertised() []string {
 	return slices.Clone(n.state.Advertised)
 }
 
-// gateKeys are all label keys that a gate sets in any state.
-func gateKeys(g gate.Gate) []string {
-	keys := map[string]struct{}{}
-	for _, labels := range g.Labels {
-		for k := range labels {
-			keys[k] = struct{}{}
-		}
-	}
-	return slices.Sorted(maps.Keys(keys))
-}
-
 // at says that the node's labels are those of a state of the gate.
 func (r *poolRun) at(node *corev1.Node, want gate.State) bool {
 	state, ok := r.plan.Gate.StateOf(node.Labels)
 	return ok && state == want
 }
 
-// setLabels moves a node to a state of the gate.
-func setLabels(node *corev1.Node, want map[string]string) {
+// setState moves a node to a state of the gate. Back at the plugin it has what its
+// record says it had, so that no vendor's controller sees a value in between.
+func setState(e *NodeEdit, g gate.Gate, to gate.State) {
+	if to == gate.Plugin {
+		setLabels(e.Node, g.Before(e.State))
+		return
+	}
+	want := map[string]*string{}
+	for k, v := range g.Labels[to] {
+		if want[k] = nil; v != "" {
+			want[k] = &v
+		}
+	}
+	setLabels(e.Node, want)
+}
+
+// setLabels gives labels these values; nil removes one.
+func setLabels(node *corev1.Node, want map[string]*string) {
 	for k, v := range want {
-		if v == "" {
+		if v == nil {
 			delete(node.Labels, k)
 			continue
 		}
 		if node.Labels == nil {
 			node.Labels = map[string]string{}
 		}
-		node.Labels[k] = v
+		node.Labels[k] = *v
 	}
 }

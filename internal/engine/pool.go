@@ -26,7 +26,7 @@ func (s *session) pool(ctx context.Context) error {
 	r := &poolRun{session: s}
 	r.patcher = &NodePatcher{
 		Client: s.client, Clock: s.deps.Clock, Pool: s.plan.Pool.Name, Run: s.id, Epoch: s.lock.Epoch(),
-		Labels: gateKeys(s.plan.Gate), Annotations: closedAnnotationKeys(),
+		Labels: s.plan.Gate.Keys(), Annotations: closedAnnotationKeys(),
 	}
 	r.helper = r.newHelper()
 	r.drainer = drain.New(drain.Options{

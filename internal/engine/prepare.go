@@ -3,6 +3,9 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,8 +26,10 @@ func (s *session) prepare(ctx context.Context) error {
 	return s.shared(ctx, map[plan.StepID]func(context.Context, plan.Step) error{
 		plan.StepNamespace:     func(context.Context, plan.Step) error { return nil }, // before the lock, which needs it
 		plan.StepPluginExclude: s.excludePlugin,
+		plan.StepPluginByOwner: func(ctx context.Context, step plan.Step) error { return s.byOwner(ctx, step, gate.Exclude) },
 		plan.StepDriverInstall: s.installDriver,
 		plan.StepDriverPlace:   s.placeDriver,
+		plan.StepDriverByOwner: func(ctx context.Context, step plan.Step) error { return s.byOwner(ctx, step, gate.PlaceDriver) },
 		plan.StepRecord:        s.recordPrepared,
 	})
 }
@@ -97,7 +102,45 @@ func (s *session) editDaemonSet(ctx context.Context, step plan.Step, think func(
 			return err
 		}
 	}
-	return s.rolledOut(ctx, step, ds)
+	lasts := func(now *appsv1.DaemonSet) error {
+		if left, err := think(now); err != nil || !left.Empty() {
+			return fmt.Errorf("%s: somebody has taken the edit back: %s; have its owner make the change that the plan shows, and wait for it with --wait-for-owner",
+				nameOf(*step.Target), writers(now))
+		}
+		return nil
+	}
+	if err := s.rolledOut(ctx, step, ds, lasts); err != nil || !s.plan.Settings.EditOwned {
+		return err
+	}
+	// An owner that looks all the time has looked by then.
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-s.deps.Clock.After(ownerLooks):
+	}
+	if ds, err = s.client.AppsV1().DaemonSets(step.Target.Namespace).Get(ctx, step.Target.Name, metav1.GetOptions{}); err != nil {
+		return fmt.Errorf("%s: read: %w", nameOf(*step.Target), err)
+	}
+	return lasts(ds)
+}
+
+// ownerLooks is how long an edit of an object that somebody owns is watched.
+const ownerLooks = 5 * time.Second
+
+// writers are the field managers of an object besides this tool and the controller that
+// writes its status.
+func writers(ds *appsv1.DaemonSet) string {
+	var names []string
+	for _, m := range ds.ManagedFields {
+		if m.Manager != FieldManager && m.Subresource == "" {
+			names = append(names, m.Manager)
+		}
+	}
+	if len(names) == 0 {
+		return "who, it does not tell"
+	}
+	slices.Sort(names)
+	return "field managers " + strings.Join(slices.Compact(names), ", ")
 }
 
 // preImages are the fields that the edit changes, as they are now.
@@ -184,7 +227,7 @@ func (s *session) installDriver(ctx context.Context, step plan.Step) error {
 			if err != nil {
 				return fmt.Errorf("%s: read: %w", nameOf(c.Object), err)
 			}
-			if err := s.rolledOut(ctx, step, ds); err != nil {
+			if err := s.rolledOut(ctx, step, ds, asWritten); err != nil {
 				return err
 			}
 		}

@@ -11,8 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/event"
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // mark closes the node and records how it was before, in one PATCH. In a run that
@@ -21,11 +23,21 @@ import (
 func (n *nodeRun) mark(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	var answered []event.Event
 	err := n.write(ctx, plan.StepMark, n.patcher.Take, func(e *NodeEdit) error {
+		answered = nil
+		if e.State.Gate != "" && e.State.Gate != n.plan.Gate.Name {
+			return fmt.Errorf("a run has moved it by gate %s, and this plan is for gate %s; make a new plan", e.State.Gate, n.plan.Gate.Name)
+		}
 		at, known := n.plan.Gate.StateOf(e.Node.Labels)
+		if busy := n.plan.Gate.Busy(e.Node.Labels); busy != "" {
+			return fmt.Errorf("label %s: a vendor's controller is at work on it; run again when it is done", busy)
+		}
 		if !known {
-			return fmt.Errorf("its labels fit no state of gate %s: somebody else has set one; remove label %s first",
-				n.plan.Gate.Name, strings.Join(gateKeys(n.plan.Gate), ", "))
+			var err error
+			if at, answered, err = n.adopt(e); err != nil {
+				return err
+			}
 		}
 		if e.State.Run == "" {
 			if at != gate.Plugin && n.plan.Operation == plan.Migrate {
@@ -34,7 +46,7 @@ func (n *nodeRun) mark(ctx context.Context) error {
 			e.State.Prior = priorOf(e.Node, n.plan.Gate)
 			if at != gate.Plugin {
 				// The record was lost. The node was the plugin's once.
-				e.State.Prior.Labels = absent(gateKeys(n.plan.Gate))
+				e.State.Prior.Labels = n.plan.Gate.Before(nil)
 				closedByUs := slices.ContainsFunc(e.Node.Spec.Taints, gate.IsSwitchingTaint)
 				e.State.Prior.Unschedulable = e.Node.Spec.Unschedulable && !closedByUs
 			}
@@ -57,6 +69,7 @@ func (n *nodeRun) mark(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.tell(ctx, answered)
 	n.record(ctx, "Normal", "DramigrateClosed", fmt.Sprintf("closed to pods for the %s of pool %s (run %s)", n.plan.Operation, n.plan.Pool.Name, n.id))
 	return nil
 }
@@ -160,11 +173,21 @@ func (n *nodeRun) open(ctx context.Context) error {
 	if err := n.until(ctx, plan.StepOpen, 0, n.switched); err != nil {
 		return err
 	}
+	if n.pluginCameBack() {
+		if err := n.podResourcesList(ctx); err != nil {
+			return err
+		}
+		if err := n.until(ctx, plan.StepOpen, 0, n.switched); err != nil {
+			return err
+		}
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	var answered []event.Event
 	err := n.write(ctx, plan.StepOpen, n.patcher.Patch, func(e *NodeEdit) error {
-		if !n.at(e.Node, gate.DRA) {
-			return fmt.Errorf("the labels of gate %s were changed by somebody else", n.plan.Gate.Name)
+		var err error
+		if answered, err = n.reclaim(e, gate.DRA); err != nil {
+			return err
 		}
 		openNode(e.Node, e.State.Prior)
 		now := metav1.NewTime(n.deps.Clock.Now())
@@ -176,6 +199,7 @@ func (n *nodeRun) open(ctx context.Context) error {
 		n.opened = false
 		return err
 	}
+	n.tell(ctx, answered)
 	n.record(ctx, "Normal", "DramigrateSwitched", fmt.Sprintf("%s is now served by DRA driver %s (run %s)", n.plan.Resource, n.plan.Driver.Name, n.id))
 	return nil
 }
@@ -188,20 +212,30 @@ func (n *nodeRun) shift(ctx context.Context, step plan.StepID, to gate.State, li
 	// The change is thought out anew when somebody else wrote in between, so what the
 	// guard expects is told only when it is done.
 	moved := false
+	var answered []event.Event
 	err := n.write(ctx, step, n.patcher.Patch, func(e *NodeEdit) error {
 		at, known := n.plan.Gate.StateOf(e.Node.Labels)
-		switch {
-		case !known || at != n.expect && at != to: // at to already: the answer to our PATCH was lost
-			return fmt.Errorf("the labels of gate %s were changed by somebody else", n.plan.Gate.Name)
-		case at != to && !slices.Contains(from, at):
+		if known && at == to {
+			answered = nil // also if the answer to our PATCH was lost
+		} else {
+			var err error
+			if answered, err = n.reclaim(e, n.expect); err != nil {
+				return err
+			}
+			at = n.expect
+		}
+		if at != to && !slices.Contains(from, at) {
 			moved = false
 			return nil
 		}
-		setLabels(e.Node, n.plan.Gate.Labels[to])
+		setState(e, n.plan.Gate, to)
 		closeNode(e.Node, lifted)
 		moved = true
 		return nil
 	})
+	if err == nil {
+		n.tell(ctx, answered)
+	}
 	if err == nil && moved {
 		n.expect, n.lifted = to, lifted
 	}
@@ -277,17 +311,9 @@ func advertisedIDs(byResource map[string][]string, resources []string) []string 
 func sharedByReplicas(v cluster.NodeView, advertised map[string][]string, resources []string) string {
 	for _, r := range resources {
 		if n, _ := v.Allocatable(r); n > int64(len(advertised[r])) {
-			return fmt.Sprintf("the plugin offers %d of %s on %d devices: devices are shared by replicas, which DRA does not do by this name; switch sharing off in the plugin's configuration first",
-				n, r, len(advertised[r]))
+			return fmt.Sprintf("the plugin offers %d of %s on %s: devices are shared by replicas, which DRA does not do by this name; switch sharing off in the plugin's configuration first",
+				n, r, words.Count(len(advertised[r]), "device"))
 		}
 	}
 	return ""
-}
-
-func absent(keys []string) map[string]*string {
-	out := map[string]*string{}
-	for _, k := range keys {
-		out[k] = nil
-	}
-	return out
 }

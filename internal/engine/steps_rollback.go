@@ -88,11 +88,11 @@ func (n *nodeRun) restore(ctx context.Context) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	err := n.write(ctx, plan.StepRestore, n.patcher.Patch, func(e *NodeEdit) error {
-		if !n.at(e.Node, gate.Plugin) {
-			return fmt.Errorf("the labels of gate %s were changed by somebody else", n.plan.Gate.Name)
+		if _, err := n.reclaim(e, gate.Plugin); err != nil {
+			return err
 		}
 		openNode(e.Node, e.State.Prior)
-		restoreLabels(e.Node, e.State.Prior)
+		setState(e, n.plan.Gate, gate.Plugin)
 		n.opened = true
 		e.State = nil
 		return nil

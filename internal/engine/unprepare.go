@@ -42,7 +42,7 @@ func (s *session) unused(ctx context.Context) error {
 	for i := range snap.Nodes {
 		node := &snap.Nodes[i]
 		_, marked := node.Annotations[cluster.StateAnnotation]
-		if at, known := s.plan.Gate.StateOf(node.Labels); marked || !known || at != gate.Plugin {
+		if at, known := gate.Switched(node.Labels); marked || !known || at != gate.Plugin {
 			using = append(using, node.Name)
 		}
 	}
@@ -132,7 +132,7 @@ func (s *session) includePlugin(ctx context.Context, step plan.Step) error {
 	if err != nil {
 		return err
 	}
-	return s.rolledOut(ctx, step, ds)
+	return s.rolledOut(ctx, step, ds, asWritten)
 }
 
 // forgetPrepared empties the record of the shared objects; the runs stay.

@@ -37,6 +37,8 @@ type PluginDaemonSet struct {
 	Guess bool
 	// Nodes are the nodes with a pod of it, sorted.
 	Nodes []string
+	// Gate is how its nodes are moved.
+	Gate Gate
 
 	known signature
 }
@@ -173,6 +175,9 @@ func (d *detector) plugins() []PluginDaemonSet {
 		}
 	}
 	d.attribute(out)
+	for i := range out {
+		out[i].Gate = gateOf(&out[i], d.s.DaemonSets)
+	}
 	return slices.DeleteFunc(out, func(p PluginDaemonSet) bool {
 		// What serves nothing that was ever advertised is no device plugin of
 		// concern: a monitor that looks at the folder, or one that runs nowhere.

@@ -39,6 +39,10 @@ type Owner struct {
 // Owned says that somebody else owns the object.
 func (o Owner) Owned() bool { return o.Kind != Nobody }
 
+// Keeps says that the owner makes the object anew as it wants it and offers no setting
+// for it, so that no edit of it lasts.
+func (o Owner) Keeps() bool { return o.Kind == Operator || o.Kind == AddonManager }
+
 // String is the owner as messages name it: `Helm release nvdp/kube-system`.
 func (o Owner) String() string {
 	switch {

@@ -172,7 +172,7 @@ func (j *job) allocated(p *corev1.Pod, claim *resourcev1.ResourceClaim, o Canary
 		out = append(out, CanaryDevice{Driver: d.Driver, Pool: d.Pool, Name: d.Device})
 	}
 	if int64(len(out)) != o.Count {
-		return nil, j.failed(NotAllocated, fmt.Sprintf("claim %s holds %d devices, not %d", claim.Name, len(out), o.Count), nil)
+		return nil, j.failed(NotAllocated, fmt.Sprintf("claim %s holds %s, not %d", claim.Name, devices(len(out)), o.Count), nil)
 	}
 	slices.SortFunc(out, func(a, b CanaryDevice) int {
 		return strings.Compare(a.Pool+"/"+a.Name, b.Pool+"/"+b.Name)
@@ -185,4 +185,11 @@ func list(uuids []string) string {
 		return "no device"
 	}
 	return strings.Join(uuids, ", ")
+}
+
+func devices(n int) string {
+	if n == 1 {
+		return "1 device"
+	}
+	return fmt.Sprintf("%d devices", n)
 }

@@ -164,7 +164,7 @@ func (c *collector) putQuery(raw []byte, at place) error {
 		return at.fail("more than %d objects of kind %s: no snapshot has so many", cluster.MaxQueries*len(cluster.CustomKinds()), QueryKind)
 	}
 	if !c.advice {
-		c.ignore(QueryKind)
+		c.passOver(QueryKind)
 		return nil
 	}
 	var q queryDocument

@@ -17,6 +17,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // collector gathers objects into a Snapshot, and what is known about how much of the
@@ -42,6 +43,8 @@ type collector struct {
 	files, ignored map[string]int
 	// queries are those of each object that has some, by part.
 	queries map[string][][]cluster.Query
+	// uncounted says that the header does not tell how many objects follow.
+	uncounted bool
 	// plain says that one of the sources is not a written Snapshot; unmanaged counts
 	// the DaemonSets without field managers in such sources.
 	plain     bool
@@ -124,6 +127,7 @@ func (c *collector) end(name string) error {
 		}
 		return nil
 	}
+	c.uncounted = !h.counted()
 	if h.Objects == nil {
 		return nil
 	}
@@ -132,8 +136,8 @@ func (c *collector) end(name string) error {
 	}
 	for _, kind := range slices.Sorted(maps.Keys(h.Objects)) {
 		if got, want := c.now.objects[kind], h.Objects[kind]; got != want {
-			return fmt.Errorf("%s: holds %d objects of kind %s where its %s says %d: it is not whole, or was changed; take the snapshot again, or take `objects` out of the %[4]s if the change is meant",
-				shown(name), got, kind, Kind, want)
+			return fmt.Errorf("%s: holds %s of kind %s where its %s says %d: it is not whole, or was changed; take the snapshot again, or take `objects` out of the %[4]s if the change is meant",
+				shown(name), words.Count(got, "object"), kind, Kind, want)
 		}
 	}
 	return nil
@@ -272,7 +276,7 @@ func (c *collector) take(raw []byte, assumed head, at place) (part string, err e
 		return "", at.fail("more than %d objects of kind %s: no cluster has so many; look at where the file comes from", limit, h.Kind)
 	}
 	if r.advice && !c.advice {
-		c.ignore(h.Kind)
+		c.passOver(h.Kind)
 		return "", nil
 	}
 	if gv != r.version {
@@ -288,9 +292,12 @@ func (c *collector) take(raw []byte, assumed head, at place) (part string, err e
 	if err != nil {
 		return "", at.fail("%s %s: %w", h.Kind, strings.TrimPrefix(id.namespace+"/"+id.name, "/"), err)
 	}
-	if used {
+	switch {
+	case used:
 		c.files[h.Kind]++
-	} else {
+	case r.part == cluster.PartNamespaces:
+		c.passOver(h.Kind)
+	default:
 		c.ignore(h.Kind)
 	}
 	return r.part, nil
@@ -356,6 +363,14 @@ func (c *collector) outdated(r resource, kind string, have schema.GroupVersion) 
 		plural += "." + r.version.Group
 	}
 	c.spoil(r.part, fmt.Sprintf("the files hold %s of %s, and this version reads %s: kubectl get %s", kind, have, r.version, plural))
+}
+
+// passOver is for what is not asked for. In a written Snapshot it is where it belongs, and
+// nobody has to be told.
+func (c *collector) passOver(kind string) {
+	if c.now.header == nil {
+		c.ignore(kind)
+	}
 }
 
 // mostKinds bounds what is remembered about objects that are not used.

@@ -35,9 +35,22 @@ type ClusterSnapshot struct {
 	Unknown []cluster.Unknown `json:"unknown,omitempty"`
 	// API is what the API server can do.
 	API cluster.API `json:"api,omitzero"`
+	// Access is what the caller might do who took the snapshot. A plan says by it what the
+	// cluster would have said; whoever runs the plan is asked anew.
+	Access *cluster.Access `json:"access,omitempty"`
 	// Objects is how many objects of each kind follow. Where it is given, another
-	// number is an error: something was cut off, or put in.
+	// number is an error: something was cut off, or put in. Where it is not, nobody can
+	// tell, which the Snapshot's Source says.
 	Objects map[string]int `json:"objects,omitempty"`
+}
+
+// counted says whether there is a number for every kind of which the header claims that
+// all objects follow.
+func (h *ClusterSnapshot) counted() bool {
+	return !slices.ContainsFunc(sections(&cluster.Snapshot{}, h.Namespace), func(sec section) bool {
+		_, counted := h.Objects[sec.kind]
+		return !counted && slices.Contains(h.Read, sec.part)
+	})
 }
 
 // newHeader describes a Snapshot but for its objects.
@@ -45,7 +58,8 @@ func newHeader(s *cluster.Snapshot, a About) *ClusterSnapshot {
 	h := &ClusterSnapshot{
 		APIVersion: cluster.APIVersion, Kind: Kind,
 		ToolVersion: a.ToolVersion, Taken: metav1.NewTime(a.Taken.UTC()),
-		Cluster: s.Identity, Namespace: a.Namespace, Unknown: s.Unknown, API: s.API,
+		Cluster: s.Identity, Namespace: a.Namespace, Unknown: s.Unknown,
+		API: s.API, Access: s.Access,
 	}
 	for _, part := range parts(a.Namespace) {
 		if _, unknown := s.IsUnknown(part); !unknown {

@@ -52,7 +52,7 @@ func peak(t *testing.T, e *endless) (uint64, error) {
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, _, err := Read(t.Context(), []string{Stdin}, Options{Namespace: toolNamespace, Stdin: e})
+	_, _, err := Read(t.Context(), []string{Stdin}, Options{Namespace: toolNamespace, Advice: true, Stdin: e})
 	return e.peak - min(e.peak, before.HeapAlloc), err
 }
 
@@ -74,6 +74,14 @@ func TestReadInBoundedMemory(t *testing.T) {
 				head: `{"apiVersion":"v1","items":[` + nodeJSON,
 				piece: fmt.Sprintf(`,{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"a","annotations":{"k":%q}},`+
 					`"spec":{"containers":[{"name":"c","env":[{"name":"E","value":%[1]q}]}]}}`, junk),
+				tail: `],"kind":"List"}`, left: size,
+			}
+		},
+		"workloads that ask for no device": func(size int) *endless {
+			return &endless{
+				head: `{"apiVersion":"v1","items":[` + nodeJSON,
+				piece: fmt.Sprintf(`,{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"p","namespace":"a"},`+
+					`"spec":{"template":{"spec":{"containers":[{"name":"c","env":[{"name":"E","value":%q}]}]}}}}`, junk),
 				tail: `],"kind":"List"}`, left: size,
 			}
 		},

@@ -125,6 +125,43 @@ func TestReadWithoutNamespaceAsksForNoRecords(t *testing.T) {
 	}
 }
 
+// header is that of a snapshot of one node, which follows.
+func header(fields string) string {
+	return "apiVersion: dramigrate.dev/v1alpha1\nkind: ClusterSnapshot\ncluster: {uid: u}\nread: [nodes]\n" + fields + "\n---\n" + nodeYAML
+}
+
+// Without the numbers of its header a snapshot may be a part of itself, and says so; a
+// number for some of what it claims to hold whole is none for the rest.
+func TestReadWithoutCounts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, text string
+		want       string // in the note
+	}{
+		{"none", header(""), "does not say how many objects it holds: whether it is complete could not be checked and is unknown"},
+		{"none, and other files", header("") + "---\nkind: PodList\napiVersion: v1\nitems: []\n", "whether it is complete could not be checked"},
+		{"of another kind", header("objects: {Pod: 0}") + "...\n", "whether it is complete could not be checked"},
+		{"all", header("objects: {Node: 1}") + "...\n", ""},
+	} {
+		s, _, err := fromText(t, tt.text)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		note := ""
+		if s.Source != nil {
+			note = s.Source.Note
+		}
+		if (note == "") != (tt.want == "") || !strings.Contains(note, tt.want) {
+			t.Errorf("%s: note %q, want %q in it", tt.name, note, tt.want)
+		}
+	}
+	whole, _, err := Read(t.Context(), []string{Stdin}, Options{Namespace: toolNamespace, Stdin: bytes.NewReader(written(t, live(t, clusterObjects(t))))})
+	if err != nil || whole.Source != nil {
+		t.Errorf("a written snapshot: source %+v, error %v", whole.Source, err)
+	}
+}
+
 func TestReadIgnores(t *testing.T) {
 	t.Parallel()
 	text := nodeYAML
@@ -154,9 +191,6 @@ func TestReadIgnores(t *testing.T) {
 // Every malformed input is one error that says where and what; none is a Snapshot.
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
-	header := func(fields string) string {
-		return "apiVersion: dramigrate.dev/v1alpha1\nkind: ClusterSnapshot\ncluster: {uid: u}\nread: [nodes]\n" + fields + "\n---\n" + nodeYAML
-	}
 	var laughs strings.Builder // the billion laughs: nine lines, 10^9 strings
 	laughs.WriteString("a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n")
 	for i := 1; i < 10; i++ {
@@ -225,7 +259,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a header of another version", strings.Replace(header(""), "v1alpha1", "v1", 1), "is a ClusterSnapshot of dramigrate.dev/v1"},
 		{"a part that is none", strings.Replace(header(""), "[nodes]", "[secrets]", 1), `"secrets" is no part of a snapshot`},
 		{"two headers", header("") + "---\n" + header(""), "is a second snapshot, after standard input, document 1"},
-		{"fewer objects than the header says", header("objects: {Node: 2}") + "...\n", "holds 1 objects of kind Node where its ClusterSnapshot says 2"},
+		{"fewer objects than the header says", header("objects: {Node: 2}") + "...\n", "holds 1 object of kind Node where its ClusterSnapshot says 2"},
 		{"no end", header("objects: {Node: 1}"), "does not end with the line `...`"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,18 +11,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/version"
 	fakediscovery "k8s.io/client-go/discovery/fake"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/ptr"
@@ -178,9 +183,52 @@ func clusterObjects(t *testing.T) []runtime.Object {
 		journal(cluster.Journal{Shared: &cluster.SharedRecord{DriverSource: "installed", PreImages: []cluster.PreImage{{
 			Object: cluster.ObjectRef{APIVersion: "apps/v1", Kind: "DaemonSet", Namespace: "kube-system", Name: "plugin", UID: "plugin"},
 			Path:   "/spec/template/spec/affinity", Before: []byte("null"), After: mustJSON(t, plugin.Spec.Template.Spec.Affinity)}}}}),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"team": "a"}}},
+		&corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "gpus"},
+			Spec:   corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"requests.nvidia.com/gpu": quantity.MustParse("8")}},
+			Status: corev1.ResourceQuotaStatus{Used: corev1.ResourceList{"requests.nvidia.com/gpu": quantity.MustParse("4")}}},
+		&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "limits"},
+			Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, Max: corev1.ResourceList{"nvidia.com/gpu": quantity.MustParse("4")}}}}},
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000, PreemptionPolicy: ptr.To(corev1.PreemptNever)},
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "train", UID: "d"},
+			Spec: appsv1.DeploymentSpec{Replicas: ptr.To[int32](3), Template: podTemplate("1")}},
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: appsv1.DeploymentSpec{Template: podTemplate("")}},
+		&batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "train"}, Spec: batchv1.CronJobSpec{Suspend: ptr.To(true),
+			JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: podTemplate("2")}}}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: cluster.SchedulerRole}},
 		lease,
 		&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-node-lease", Name: "a-1"}},
 	}
+}
+
+// podTemplate asks for GPUs, or for nothing if there are none; its environment holds a
+// password.
+func podTemplate(gpus string) corev1.PodTemplateSpec {
+	c := corev1.Container{Name: "main", Image: "train:1", Env: []corev1.EnvVar{
+		{Name: "PASSWORD", Value: "hunter2"}, {Name: "NVIDIA_VISIBLE_DEVICES", Value: "none"}}}
+	if gpus != "" {
+		list := corev1.ResourceList{"nvidia.com/gpu": quantity.MustParse(gpus), "cpu": quantity.MustParse("2"), "memory": quantity.MustParse("1Gi")}
+		c.Resources = corev1.ResourceRequirements{Requests: list, Limits: list}
+	}
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{c}, PriorityClassName: "high"}}
+}
+
+// customObjects are what a dynamic client reads of the same cluster.
+func customObjects(t *testing.T) []runtime.Object {
+	t.Helper()
+	var out []runtime.Object
+	for _, text := range []string{
+		"{apiVersion: nvidia.com/v1, kind: ClusterPolicy, metadata: {name: cluster-policy, uid: p}, spec: {mig: {strategy: mixed}, devicePlugin: {enabled: true}}, status: {state: ready}}",
+		"{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, metadata: {namespace: m, name: gpu}, spec: {groups: [{rules: [{alert: Few, expr: \"sum(nvidia_com_gpu)\\n< 1\"}, {alert: Few, expr: kube_node_status_capacity}]}]}}",
+		"{apiVersion: v1, kind: ConfigMap, metadata: {namespace: m, name: board, labels: {grafana_dashboard: '1'}}, data: {a.json: '{\"panels\":[{\"title\":\"P\",\"targets\":[{\"expr\":\"kube_node_status_allocatable\"}]}]}'}}",
+	} {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, &unstructured.Unstructured{Object: object})
+	}
+	return out
 }
 
 func mustJSON(t *testing.T, v any) []byte {
@@ -205,7 +253,22 @@ func live(t *testing.T, objects []runtime.Object, forbidden ...string) *cluster.
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: r}, "", nil)
 		})
 	}
-	s, err := cluster.Load(t.Context(), client, cluster.LoadOptions{Namespace: toolNamespace})
+	client.Resources = []*metav1.APIResourceList{
+		{GroupVersion: "resource.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "deviceclasses"}}},
+		{GroupVersion: "nvidia.com/v1", APIResources: []metav1.APIResource{{Name: "clusterpolicies"}}},
+		{GroupVersion: "monitoring.coreos.com/v1", APIResources: []metav1.APIResource{{Name: "prometheusrules"}}},
+	}
+	kinds := map[schema.GroupVersionResource]string{}
+	for _, k := range cluster.CustomKinds() {
+		kinds[k.Version.WithResource(k.Resource)] = k.Kind + "List"
+	}
+	others := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, customObjects(t)...)
+	for _, r := range forbidden {
+		others.PrependReactor("list", r, func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: r}, "", nil)
+		})
+	}
+	s, err := cluster.Load(t.Context(), client, cluster.LoadOptions{Namespace: toolNamespace, Advice: true, Dynamic: others})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +290,7 @@ func written(t *testing.T, s *cluster.Snapshot) []byte {
 
 func readStream(t *testing.T, data []byte) *cluster.Snapshot {
 	t.Helper()
-	s, ignored, err := Read(t.Context(), []string{Stdin}, Options{Namespace: toolNamespace, Stdin: bytes.NewReader(data)})
+	s, ignored, err := Read(t.Context(), []string{Stdin}, Options{Namespace: toolNamespace, Advice: true, Stdin: bytes.NewReader(data)})
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, data)
 	}
@@ -271,7 +334,9 @@ func TestPlanFromSnapshotIsThePlanMadeLive(t *testing.T) {
 		"all is seen":              nil,
 		"budgets are not seen":     {"poddisruptionbudgets"},
 		"the records are not seen": {"configmaps", "leases"},
-		"next to nothing is seen":  {"pods", "daemonsets", "resourceslices", "deviceclasses", "resourceclaims"},
+		"no advice can be given": {"deployments", "jobs", "resourcequotas", "namespaces", "priorityclasses", "prometheusrules",
+			"configmaps", "clusterpolicies", "horizontalpodautoscalers"},
+		"next to nothing is seen": {"pods", "daemonsets", "resourceslices", "deviceclasses", "resourceclaims"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -282,7 +347,7 @@ func TestPlanFromSnapshotIsThePlanMadeLive(t *testing.T) {
 			if _, err := WriteFolder(folder, s, about()); err != nil {
 				t.Fatal(err)
 			}
-			fromFolder, _, err := Read(t.Context(), []string{folder}, Options{Namespace: toolNamespace})
+			fromFolder, _, err := Read(t.Context(), []string{folder}, Options{Namespace: toolNamespace, Advice: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -301,6 +366,10 @@ func TestPlanFromSnapshotIsThePlanMadeLive(t *testing.T) {
 			}
 			if forbidden != nil {
 				return
+			}
+			if len(s.Unknown) > 0 || len(s.Workloads) != 2 || len(s.Queries) != 3 || len(s.Operators) != 1 || len(s.Namespaces) != 2 || len(s.API.Features) != 1 {
+				t.Errorf("unknown %v, workloads %v, queries %v, operators %v, namespaces %v, API %v: want something of each kind",
+					s.Unknown, s.Workloads, s.Queries, s.Operators, s.Namespaces, s.API)
 			}
 			// The plans are of that cluster, and not equal because they are empty.
 			for op, texts := range map[plan.Operation][]string{
@@ -345,10 +414,30 @@ func TestWriteFolderReplacesAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{filepath.Join(folder, "nodes.yaml"), filepath.Join(folder, "snapshot.yaml")}; !cmp.Equal(want, files) {
+	var want []string
+	for _, name := range []string{"clusterpolicies", "nodes", "queries", "snapshot"} { // the first and the third are of both
+		want = append(want, filepath.Join(folder, name+".yaml"))
+	}
+	if !cmp.Equal(want, files) {
 		t.Errorf("files %v, want %v", files, want)
 	}
-	if info, err := os.Stat(files[0]); err != nil || info.Mode().Perm() != 0o644 {
+	if info, err := os.Stat(files[1]); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("%v, %v, want a file that others may read", info, err)
+	}
+}
+
+// What the caller may do is a part of the snapshot, so that a plan from it says what the
+// cluster would have said of the same caller.
+func TestAccessIsKept(t *testing.T) {
+	t.Parallel()
+	for _, access := range []*cluster.Access{nil, {All: true}, {Reviews: cluster.SortAccess([]cluster.AccessReview{
+		{Right: cluster.Right{Verb: "patch", Resource: "nodes"}, Answer: cluster.Denied, Reason: "no rule: \"x\""},
+		{Right: cluster.Right{Verb: "get", Path: "/version"}, Answer: cluster.Allowed},
+	})}} {
+		s := live(t, clusterObjects(t))
+		s.Access = access
+		if diff := cmp.Diff(access, readStream(t, written(t, s)).Access); diff != "" {
+			t.Errorf("access (-written +read):\n%s", diff)
+		}
 	}
 }

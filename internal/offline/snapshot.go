@@ -10,6 +10,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // putHeader takes the header of a written Snapshot. It is strict: what this version
@@ -88,8 +89,11 @@ func (c *collector) identify(id cluster.Identity, at place) error {
 	return nil
 }
 
-// sourceNote is Source.Note.
-const sourceNote = "made from files that the tool did not write: they may hold less than the whole cluster, or be of different moments"
+// Why files cannot be taken for the whole cluster, in Source.Note.
+const (
+	plainNote     = "made from files that the tool did not write: they may hold less than the whole cluster, or be of different moments"
+	uncountedNote = "made from a snapshot that does not say how many objects it holds: whether it is complete could not be checked and is unknown"
+)
 
 // snapshot is what was collected. Nodes must be there, as when a cluster is read.
 func (c *collector) snapshot(sources []string) (*cluster.Snapshot, error) {
@@ -112,10 +116,20 @@ func (c *collector) snapshot(sources []string) (*cluster.Snapshot, error) {
 	}
 	if c.unmanaged > 0 {
 		c.out.Unknown = append(c.out.Unknown, cluster.Unknown{Part: cluster.PartManagers,
-			Reason: fmt.Sprintf("%d DaemonSets in the files have no managedFields, which kubectl leaves out without --show-managed-fields", c.unmanaged)})
+			Reason: words.Count(c.unmanaged, "DaemonSet") + " in the files without managedFields, which kubectl leaves out without --show-managed-fields"})
 	}
+	var notes []string
 	if c.plain {
-		c.out.Source = &cluster.Source{Files: c.files, Ignored: c.ignored, Note: sourceNote}
+		notes = append(notes, plainNote)
+	}
+	if c.uncounted {
+		notes = append(notes, uncountedNote)
+	}
+	if len(notes) > 0 {
+		c.out.Source = &cluster.Source{Files: c.files, Ignored: c.ignored, Note: strings.Join(notes, "; ")}
+	}
+	if c.header != nil && c.header.Access != nil {
+		c.out.Access = &cluster.Access{All: c.header.Access.All, Reviews: cluster.SortAccess(c.header.Access.Reviews)}
 	}
 	c.out.Sort()
 	return &c.out, nil
@@ -150,7 +164,7 @@ func (c *collector) missing(part string) string {
 		return "the files do not hold the version of the server"
 	case part == cluster.PartResourceAPI, part == cluster.PartFeatures:
 		return "the files do not tell"
-	case c.single[part]:
+	case c.single[part] && part != cluster.PartNamespaces: // kube-system is given alone, for the cluster's identity
 		return fmt.Sprintf("the files hold single objects of %s, not a list of all", part)
 	case isRecord(part):
 		return fmt.Sprintf("the files hold no %s of namespace %s", kindOf(part), c.namespace)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dramigrate/dramigrate/internal/access"
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
@@ -24,6 +25,10 @@ type Intent struct {
 	Shared *cluster.SharedRecord
 	// Manifests are the driver's, for Prepare; nil if it is installed already.
 	Manifests *Manifests
+	// Runs says that the caller is about to run the plan: a right that is missing stops
+	// it then. Whoever only looks may be somebody else. Offline says that the Snapshot is
+	// from files, so that there is nobody to ask about.
+	Runs, Offline bool
 }
 
 // Build makes the plan of an intent. The same snapshot and intent give the same
@@ -36,7 +41,7 @@ func Build(in Intent, s *cluster.Snapshot) (*Plan, error) {
 		Operation: in.Operation, ToolVersion: in.ToolVersion,
 		Cluster: s.Identity, Namespace: in.Namespace,
 		Resource: in.Resource, Resources: b.inv.ResourcesWith(in.Resource),
-		Gate:     gate.OwnKey(),
+		Gate:     b.sharedGate(),
 		Settings: in.Settings,
 	}
 	b.findDriver()
@@ -56,7 +61,9 @@ func Build(in Intent, s *cluster.Snapshot) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.p.Findings = b.findings()
+	if b.p.Findings, err = b.findings(); err != nil {
+		return nil, err
+	}
 	b.p.Unknown, b.p.Source = slices.Clone(s.Unknown), s.Source
 	if b.p.Inputs, err = b.inputs(); err != nil {
 		return nil, err
@@ -104,16 +111,29 @@ func (b *builder) findDriver() {
 
 // CheckInput is what the checks look at for an intent; its Pool may be empty, which
 // stands for every node with devices.
-func CheckInput(in Intent, s *cluster.Snapshot) checks.Input {
+func CheckInput(in Intent, s *cluster.Snapshot) (checks.Input, error) {
 	inv := gate.Detect(s)
-	b := &builder{in: in, s: s, inv: inv, p: &Plan{Gate: gate.OwnKey(), Resources: inv.ResourcesWith(in.Resource)}}
+	b := &builder{in: in, s: s, inv: inv, p: &Plan{Resources: inv.ResourcesWith(in.Resource)}}
+	b.p.Gate = b.sharedGate()
+	if len(in.Pool.Nodes) > 0 {
+		b.p.Pool = &Pool{}
+		for _, name := range in.Pool.Nodes {
+			b.p.Pool.Nodes = append(b.p.Pool.Nodes, NodeRef{Name: name})
+		}
+		b.p.Gate = b.poolGate()
+	}
 	if in.Operation == Migrate {
 		b.p.Class = b.class()
 	}
-	return b.checkInput(in.Pool)
+	rules, err := access.Of(VerbOf(in.Operation), in.Namespace)
+	return b.checkInput(in.Pool, access.Needs(rules)), err
 }
 
-func (b *builder) findings() []checks.Finding {
+func (b *builder) findings() ([]checks.Finding, error) {
+	rights, err := Rights(b.p)
+	if err != nil {
+		return nil, err
+	}
 	var pool cluster.NodePool
 	if b.p.Pool != nil {
 		pool = cluster.NodePool{Name: b.p.Pool.Name, Selector: b.p.Pool.Selector}
@@ -121,16 +141,19 @@ func (b *builder) findings() []checks.Finding {
 			pool.Nodes = append(pool.Nodes, n.Name)
 		}
 	}
-	return checks.Run(b.checkInput(pool))
+	return checks.Run(b.checkInput(pool, rights)), nil
 }
 
-func (b *builder) checkInput(pool cluster.NodePool) checks.Input {
+func (b *builder) checkInput(pool cluster.NodePool, rights []access.Need) checks.Input {
 	in := checks.Input{
 		Snapshot: b.s, Inventory: b.inv, Gate: b.p.Gate, Pool: pool,
 		Resource: b.in.Resource, Resources: b.p.Resources, Driver: b.in.Driver,
 		Operation: string(b.in.Operation), Drain: b.in.Settings.Drain,
 		DeleteEmptyDir: b.in.Settings.DeleteEmptyDir, EvictUnmanaged: b.in.Settings.EvictUnmanaged,
-		Skips: b.in.Settings.Skips,
+		Skips:  b.in.Settings.Skips,
+		Rights: rights, Runs: b.in.Runs, Offline: b.in.Offline, Namespace: b.in.Namespace,
+		EditOwned: b.in.Settings.EditOwned, WaitForOwner: b.in.Settings.WaitForOwner.Duration > 0,
+		DrainTimeout: b.in.Settings.DrainTimeout.Duration,
 	}
 	if b.p.Class != nil && b.p.Class.Action == Create {
 		in.NewClass, in.NewClassObject = b.p.Class.Name, b.p.Class.Object

@@ -81,9 +81,13 @@ func (b *builder) nodeFields(node *corev1.Node) (before, after NodeFields) {
 		}
 	}
 	if b.p.Operation == Rollback {
-		if state != nil {
-			restore(after.Labels, state.Prior.Labels)
-		} else if len(before.Taints) > 0 {
+		_, switched := node.Labels[gate.AllocationLabel]
+		if state == nil && !switched {
+			after.Labels = maps.Clone(before.Labels)
+		} else {
+			restore(after.Labels, b.p.Gate.Before(state))
+		}
+		if state == nil && len(before.Taints) > 0 {
 			after.Unschedulable = false // the record was lost; whoever tainted it cordoned it
 		}
 		return before, after

@@ -13,6 +13,9 @@ import (
 // sends them. What only the run knows stands in angle brackets, and what a node has
 // already is left out when it is sent.
 
+// valueBefore stands for what the node's record holds of a label or an annotation.
+const valueBefore = "<value before; removed if there was none>"
+
 // closed is the first patch: all that keeps pods away, and the record of how the
 // node was.
 func closedPatch(pool *Pool, op Operation, g gate.Gate) jsonpatch.Patch {
@@ -38,9 +41,12 @@ func closedPatch(pool *Pool, op Operation, g gate.Gate) jsonpatch.Patch {
 func labelPatch(g gate.Gate, to gate.State, step StepID, lift bool) jsonpatch.Patch {
 	p := owned(step)
 	for _, key := range slices.Sorted(maps.Keys(g.Labels[to])) {
-		if value := g.Labels[to][key]; value != "" {
+		switch value := g.Labels[to][key]; {
+		case to == gate.Plugin && slices.Contains(g.Companions, key):
+			p = append(p, jsonpatch.Add(label(key), valueBefore))
+		case value != "":
 			p = append(p, jsonpatch.Add(label(key), value))
-		} else {
+		default:
 			p = append(p, jsonpatch.Remove(label(key)))
 		}
 	}
@@ -62,11 +68,11 @@ func openPatch(step StepID, g gate.Gate, restore bool) jsonpatch.Patch {
 	if restore {
 		p[len(p)-1] = jsonpatch.Remove(annotation(gate.StateAnnotation))
 		for _, key := range slices.Sorted(maps.Keys(g.Labels[gate.Plugin])) {
-			p = append(p, jsonpatch.Add(label(key), "<value before; removed if there was none>"))
+			p = append(p, jsonpatch.Add(label(key), valueBefore))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(gate.AutoscalerAnnotations())) {
-		p = append(p, jsonpatch.Add(annotation(key), "<value before; removed if there was none>"))
+		p = append(p, jsonpatch.Add(annotation(key), valueBefore))
 	}
 	return append(p,
 		jsonpatch.Add("/spec/unschedulable", "<value before>"),

@@ -165,7 +165,7 @@ type Step struct {
 // Change is one write. Exactly one of Patch and Object is set, or neither for a
 // deletion or an eviction, which Verb names.
 type Change struct {
-	Verb   string `json:"verb"` // create, apply, patch, delete, evict
+	Verb   string `json:"verb"` // create, apply, patch, delete, evict, ask its owner for
 	Object Object `json:"object"`
 	// Patch is the JSON patch as it is sent, but for the values that only the run
 	// knows (run ID, epoch), which stand as <run> and <epoch>.
@@ -232,7 +232,12 @@ type Settings struct {
 	DeleteEmptyDir bool            `json:"deleteEmptyDirData,omitempty"`
 	EvictUnmanaged bool            `json:"evictUnmanaged,omitempty"`
 	PluginRollout  string          `json:"pluginRollout,omitempty"` // RollingUpdate or OnDelete
-	Soak           metav1.Duration `json:"soak,omitzero"`
+	// EditOwned lets prepare edit DaemonSets that somebody else owns and takes back.
+	EditOwned bool `json:"editOwned,omitempty"`
+	// WaitForOwner is how long prepare waits until the owners of DaemonSets have made
+	// its edits; 0 is not at all.
+	WaitForOwner metav1.Duration `json:"waitForOwner,omitzero"`
+	Soak         metav1.Duration `json:"soak,omitzero"`
 	// KubeletGrace is how long a kubelet remembers a device plugin that left: 5
 	// minutes in every release (endpointStopGracePeriod,
 	// pkg/kubelet/cm/devicemanager/types.go, v1.37.2).

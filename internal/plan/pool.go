@@ -62,6 +62,7 @@ func (b *builder) poolNodes(names []string) error {
 		pool.Nodes = append(pool.Nodes, NodeRef{Name: name, UID: node.UID})
 	}
 	b.p.Pool = pool
+	b.p.Gate = b.poolGate()
 	for _, d := range b.inv.PluginsFor(b.in.Resource) {
 		if b.concerns(func(v cluster.NodeView) bool {
 			lands, _ := gate.Lands(d.DaemonSet, b.p.Gate.With(v.Node, gate.Plugin))
@@ -155,6 +156,8 @@ func (b *builder) skipStrangers(pool []string) {
 const (
 	onDRAWhy    = "is on DRA already, by run "
 	onPluginWhy = "is on the device plugin"
+	// neverMovedWhy is about a node that somebody else keeps off the plugin.
+	neverMovedWhy = "was not moved by this tool"
 )
 
 // done says that the node is left alone because it is as the plan would leave it.
@@ -178,11 +181,14 @@ func (b *builder) migrated(v cluster.NodeView) string {
 // onPlugin says why a rollback has nothing to do on a node.
 func (b *builder) onPlugin(v cluster.NodeView) string {
 	_, marked := v.Node.Annotations[gate.StateAnnotation]
-	at, known := b.p.Gate.StateOf(v.Node.Labels)
-	if !marked && known && at == gate.Plugin {
-		return onPluginWhy
+	own, known := gate.Switched(v.Node.Labels)
+	if marked || !known || own != gate.Plugin {
+		return ""
 	}
-	return ""
+	if _, fits := b.p.Gate.StateOf(v.Node.Labels); !fits {
+		return neverMovedWhy
+	}
+	return onPluginWhy
 }
 
 // class is the DeviceClass that the pool will use: the one in force, else the one

@@ -78,12 +78,26 @@ func (b *builder) excludePlugins() error {
 		ds := d.DaemonSet
 		target := Object{Kind: "DaemonSet", Namespace: ds.Namespace, Name: ds.Name,
 			Note: fmt.Sprintf("%s, belongs to %s; %s", d.Role, d.Owner, strings.Join(d.Evidence, "; "))}
+		if d.Gate.Vendor {
+			target.Note += "; left as it is: gate " + d.Gate.Name + " moves its pods"
+		}
 		b.p.Plugins = append(b.p.Plugins, target)
+		if d.Gate.Vendor || d.Owner.Keeps() {
+			continue
+		}
 		edit, err := gate.Exclude(ds)
 		if err != nil {
 			return err
 		}
 		if edit.Empty() {
+			continue
+		}
+		const title = "Keep the device plugin off nodes with the label " + gate.AllocationLabel
+		if b.asksOwner(d.Owner) {
+			b.p.Shared = append(b.p.Shared, b.byOwner(StepPluginByOwner, title, target, ds, d.Owner, edit))
+			if restartsPods(ds.Spec.UpdateStrategy) {
+				b.restart(ds, "the template of its DaemonSet changes", nil)
+			}
 			continue
 		}
 		patch, rolls := edit.Patch, restartsPods(ds.Spec.UpdateStrategy)
@@ -94,7 +108,7 @@ func (b *builder) excludePlugins() error {
 		}
 		step := Step{
 			ID: StepPluginExclude, Target: &target,
-			Title:   "Keep the device plugin off nodes with the label " + gate.AllocationLabel,
+			Title:   title,
 			Needs:   []string{"nobody else owns the DaemonSet", "its affinity is recorded in the journal"},
 			Changes: []Change{{Verb: "patch", Object: target, Patch: patch.String()}},
 			Waits:   []Wait{within("the DaemonSet controller to have seen the change", sharedObject)},
@@ -104,6 +118,7 @@ func (b *builder) excludePlugins() error {
 			n := b.restart(ds, "the template of its DaemonSet changes", nil)
 			step.Waits = []Wait{within("every pod of the DaemonSet to be of the new template and ready", rolloutDeadline(n))}
 		}
+		editOwned(&step, d.Owner)
 		b.p.Shared = append(b.p.Shared, step)
 	}
 	return nil
@@ -131,14 +146,21 @@ func (b *builder) bringDriver() error {
 			continue
 		}
 		b.placedRestarts(ds)
-		b.p.Shared = append(b.p.Shared, Step{
+		title := fmt.Sprintf("Keep the DRA driver to nodes with %s=%s", gate.AllocationLabel, gate.ValueDRA)
+		if b.asksOwner(d.Owner) {
+			b.p.Shared = append(b.p.Shared, b.byOwner(StepDriverByOwner, title, target, ds, d.Owner, edit))
+			continue
+		}
+		step := Step{
 			ID: StepDriverPlace, Target: &target,
-			Title:   fmt.Sprintf("Keep the DRA driver to nodes with %s=%s", gate.AllocationLabel, gate.ValueDRA),
+			Title:   title,
 			Needs:   []string{"nobody else owns the DaemonSet", "no node that it leaves has a claim of it", "its affinity is recorded in the journal"},
 			Changes: []Change{{Verb: "patch", Object: target, Patch: edit.Patch.String()}},
 			Waits:   []Wait{within("the DaemonSet controller to have seen the change, and the driver to be ready on switched nodes", driverReady)},
 			Undo:    "dramigrate unprepare",
-		})
+		}
+		editOwned(&step, d.Owner)
+		b.p.Shared = append(b.p.Shared, step)
 	}
 	return nil
 }
@@ -146,7 +168,7 @@ func (b *builder) bringDriver() error {
 // placedRestarts are the pods of a running driver that leave their nodes, or restart.
 func (b *builder) placedRestarts(ds *appsv1.DaemonSet) {
 	b.restart(ds, "", func(node *corev1.Node) string {
-		if at, known := b.p.Gate.StateOf(node.Labels); !known || at != gate.DRA {
+		if at, known := gate.Switched(node.Labels); !known || at != gate.DRA {
 			return "leaves its node, which is not switched"
 		}
 		if restartsPods(ds.Spec.UpdateStrategy) {

@@ -26,8 +26,10 @@ const (
 const (
 	StepNamespace     StepID = "namespace"
 	StepPluginExclude StepID = "plugin-exclude"
+	StepPluginByOwner StepID = "plugin-by-owner"
 	StepDriverInstall StepID = "driver-install"
 	StepDriverPlace   StepID = "driver-place"
+	StepDriverByOwner StepID = "driver-by-owner"
 	StepRecord        StepID = "record"
 )
 

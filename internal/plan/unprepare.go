@@ -162,7 +162,7 @@ func (b *builder) includePlugins() error {
 		target := Object{Kind: "DaemonSet", Namespace: ds.Namespace, Name: ds.Name, Note: "belongs to " + d.Owner.String()}
 		b.p.Plugins = append(b.p.Plugins, target)
 		pre := b.preImage(ds, gate.AffinityPath)
-		if pre == nil && b.in.Shared != nil {
+		if pre == nil && (b.in.Shared != nil || d.Gate.Vendor) {
 			continue // the expression was there before prepare
 		}
 		edit, err := gate.Unexclude(ds, pre)

@@ -64,7 +64,7 @@ func (p *Plan) validateBatches() error {
 
 func (c Change) validate() error {
 	switch c.Verb {
-	case "create", "apply", "update", "patch", "delete", "evict":
+	case "create", "apply", "update", "patch", "delete", "evict", VerbAsk:
 	default:
 		return fmt.Errorf("change of %s %s: verb %q", c.Object.Kind, c.Object.Name, c.Verb)
 	}

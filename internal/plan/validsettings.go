@@ -17,6 +17,12 @@ func (s Settings) Validate(op Operation) error {
 		if s.PluginRollout != "" && s.PluginRollout != RollingUpdate && s.PluginRollout != OnDelete {
 			return fmt.Errorf("plugin-rollout %q: must be %s or %s", s.PluginRollout, RollingUpdate, OnDelete)
 		}
+		if s.WaitForOwner.Duration < 0 {
+			return fmt.Errorf("wait-for-owner %s: must not be negative", s.WaitForOwner.Duration)
+		}
+		if s.WaitForOwner.Duration > 0 && s.EditOwned {
+			return fmt.Errorf("wait-for-owner %s: edit-owned leaves nothing to wait for; give one of them", s.WaitForOwner.Duration)
+		}
 		return nil
 	}
 	if _, err := MaxUnavailable(s.MaxUnavailable, 1); err != nil {

@@ -9,6 +9,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // CheckView is one way to write what the catalogue found.
@@ -17,26 +18,26 @@ type CheckView struct {
 	Name string
 	// Styled says that it writes ANSI styles, which its writer has to reduce.
 	Styled bool
-	Write  func(io.Writer, *checks.Report) error
+	Write  func(Sheet, *checks.Report) error
 }
 
 // CheckViews are all ways to write it, the default first.
 func CheckViews() []CheckView {
 	return []CheckView{
 		{Name: "table", Styled: true, Write: Check},
-		{Name: "short", Write: CheckShort},
-		{Name: "json", Write: func(w io.Writer, r *checks.Report) error { return JSON(w, r) }},
-		{Name: "yaml", Write: func(w io.Writer, r *checks.Report) error { return YAML(w, r) }},
-		{Name: "junit", Write: CheckJUnit},
-		{Name: "sarif", Write: CheckSARIF},
-		{Name: "github", Write: CheckGitHub},
-		{Name: "markdown", Write: CheckMarkdown},
+		{Name: "short", Write: alike(CheckShort)},
+		{Name: "json", Write: func(s Sheet, r *checks.Report) error { return JSON(s, r) }},
+		{Name: "yaml", Write: func(s Sheet, r *checks.Report) error { return YAML(s, r) }},
+		{Name: "junit", Write: alike(CheckJUnit)},
+		{Name: "sarif", Write: alike(CheckSARIF)},
+		{Name: "github", Write: alike(CheckGitHub)},
+		{Name: "markdown", Write: alike(CheckMarkdown)},
 	}
 }
 
 // Check writes a report for people: the totals, then group by group what was found.
-func Check(w io.Writer, r *checks.Report) error {
-	d := &page{w: w, theme: newTheme()}
+func Check(s Sheet, r *checks.Report) error {
+	d := newPage(s)
 	d.para("", checkHeadline(r), d.theme.title)
 	d.para("  ", checkCounts(r), lipgloss.NewStyle())
 	d.line("")
@@ -94,7 +95,7 @@ func CheckGitHub(w io.Writer, r *checks.Report) error {
 	}
 	text := checkHeadline(r) + ": " + checkCounts(r)
 	if rest := list[min(len(list), mostAnnotations):]; len(rest) > 0 {
-		text += fmt.Sprintf("; %s not annotated: %s", plural(len(rest), "more finding", "more findings"), countsOf(rest))
+		text += fmt.Sprintf("; %s not annotated: %s", words.Plural(len(rest), "more finding", "more findings"), countsOf(rest))
 	}
 	return annotation(w, level, "dramigrate check", text)
 }
@@ -132,16 +133,16 @@ func checkCounts(r *checks.Report) string {
 	for _, o := range r.Checks {
 		byResult[o.Result]++
 	}
-	parts := []string{plural(len(r.Checks), "check", "checks"), fmt.Sprintf("%d passed", byResult[checks.Passed])}
+	parts := []string{words.Plural(len(r.Checks), "check", "checks"), fmt.Sprintf("%d passed", byResult[checks.Passed])}
 	if n := byResult[checks.NotRun]; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d not run", n))
 	}
 	count := bySeverity(r.Findings)
-	parts = append(parts, plural(count[checks.Blocker], "blocker", "blockers"))
+	parts = append(parts, words.Plural(count[checks.Blocker], "blocker", "blockers"))
 	if n := count[checks.Unknown]; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d unknown", n))
 	}
-	parts = append(parts, plural(count[checks.Warning], "warning", "warnings"))
+	parts = append(parts, words.Plural(count[checks.Warning], "warning", "warnings"))
 	if n := count[skipped]; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d skipped", n))
 	}

@@ -51,7 +51,7 @@ func TestCheckViews(t *testing.T) {
 			if v.Name != name {
 				continue
 			}
-			text := golden(t, file, func(w *colorprofile.Writer) error { return v.Write(w, checkReport()) })
+			text := golden(t, file, func(w *colorprofile.Writer) error { return v.Write(Sheet{Writer: w}, checkReport()) })
 			if name != "table" {
 				continue
 			}
@@ -73,7 +73,7 @@ func TestCheckViewsOfHostileNames(t *testing.T) {
 	}
 	for _, v := range CheckViews() {
 		var b bytes.Buffer
-		if err := v.Write(colorprofile.NewWriter(&b, nil), r); err != nil {
+		if err := v.Write(Sheet{Writer: colorprofile.NewWriter(&b, nil)}, r); err != nil {
 			t.Fatalf("%s: %v", v.Name, err)
 		}
 		switch v.Name {
@@ -104,5 +104,5 @@ func TestExplain(t *testing.T) {
 	if !ok {
 		t.Fatal("no DRM006")
 	}
-	golden(t, "explain.txt", func(w *colorprofile.Writer) error { return Explain(w, c) })
+	golden(t, "explain.txt", func(w *colorprofile.Writer) error { return Explain(Sheet{Writer: w}, c) })
 }

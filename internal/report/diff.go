@@ -2,32 +2,54 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
+	"charm.land/lipgloss/v2"
 	"github.com/rogpeppe/go-internal/diff"
 	"sigs.k8s.io/yaml"
 
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // Diff writes what becomes of each object as unified diffs: shared objects whole or in
 // the fields that their patch tests and writes, nodes in the fields that the run
 // writes and as they are when it has ended. Lines that begin with # are no part of a
 // diff.
-func Diff(w io.Writer, p *plan.Plan) error {
-	d := &page{w: w, theme: newTheme()}
-	for _, l := range wrap(Clean(fmt.Sprintf("%s. %s: %s. Digest %s.", headline(p), verdictOf(p), counts(p), p.Digest)), Width-2) {
+func Diff(s Sheet, p *plan.Plan) error {
+	d := newPage(s)
+	for _, l := range wrap(Clean(fmt.Sprintf("%s. %s: %s. Digest %s.", headline(p), verdictOf(p), counts(p), p.Digest)), d.sheet.prose()-2) {
 		d.line("# " + l)
 	}
 	for _, o := range objectDiffs(p) {
 		d.line("")
-		for _, l := range wrap(Clean(o.about), Width-2) {
+		for _, l := range wrap(Clean(o.about), d.sheet.prose()-2) {
 			d.line("# " + l)
 		}
-		d.block("", o.text)
+		d.unified(o.text)
 	}
 	return d.err
+}
+
+// unified writes a diff. Its colours repeat what each line begins with, and take in
+// nothing else: what is copied is the diff.
+func (d *page) unified(text string) {
+	hunk := false
+	for l := range strings.Lines(text) {
+		l = Clean(strings.TrimRight(l, "\n"))
+		style := lipgloss.NewStyle()
+		switch {
+		case strings.HasPrefix(l, "@@"):
+			hunk, style = true, d.theme.hunk
+		case !hunk && (strings.HasPrefix(l, "---") || strings.HasPrefix(l, "+++")):
+			style = d.theme.title
+		case hunk && strings.HasPrefix(l, "-"):
+			style = d.theme.removed
+		case hunk && strings.HasPrefix(l, "+"):
+			style = d.theme.added
+		}
+		d.line(style.Render(l))
+	}
 }
 
 // objectDiff is what becomes of one object, or of nodes that are alike.
@@ -91,7 +113,7 @@ func changeDiff(s plan.Step, c plan.Change) objectDiff {
 }
 
 func nodeDiff(c plan.NodeChange) objectDiff {
-	name, what := "<each of them>", plural(len(c.Nodes), "node", "nodes, all alike")
+	name, what := "<each of them>", words.Plural(len(c.Nodes), "node", "nodes, all alike")
 	if len(c.Nodes) == 1 {
 		name = c.Nodes[0]
 	}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"io"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -10,8 +9,8 @@ import (
 )
 
 // Explain writes what a check is about.
-func Explain(w io.Writer, c checks.Check) error {
-	d := &page{w: w, theme: newTheme()}
+func Explain(sheet Sheet, c checks.Check) error {
+	d := newPage(sheet)
 	d.para("", c.Code+"  "+c.Title, d.theme.title)
 	d.heading("Why")
 	d.para("  ", c.Why, lipgloss.NewStyle())
@@ -43,8 +42,8 @@ func stopsWords(c checks.Check) string {
 }
 
 // Catalogue writes the codes and titles of all checks, group by group.
-func Catalogue(w io.Writer, sections []checks.Section) error {
-	d := &page{w: w, theme: newTheme()}
+func Catalogue(sheet Sheet, sections []checks.Section) error {
+	d := newPage(sheet)
 	for i, s := range sections {
 		if i > 0 {
 			d.line("")

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -47,9 +48,35 @@ func (d *page) unknown(list []cluster.Unknown) {
 		return
 	}
 	d.heading(fmt.Sprintf("Not seen (%d)", len(list)))
-	for _, u := range list {
-		d.para(d.theme.warn.Render("  "+Clean(u.Part)+"  "), u.Reason, lipgloss.NewStyle())
+	for _, u := range byReason(list) {
+		lead := "  " + Clean(u.Parts[0]) + "  "
+		if len(u.Parts) > 1 {
+			d.para(d.theme.warn.Render("  "), strings.Join(u.Parts, ", ")+":", d.theme.warn)
+			lead = "    "
+		}
+		d.para(d.theme.warn.Render(lead), u.Reason, lipgloss.NewStyle())
 	}
+}
+
+// unseen are the parts that could not be read for one reason.
+type unseen struct {
+	Parts  []string
+	Reason string
+}
+
+// byReason puts parts together that could not be read for the same reason, in the order
+// of the first of each: files that were collected by hand lack many for one.
+func byReason(list []cluster.Unknown) []unseen {
+	var out []unseen
+	for _, u := range list {
+		at := slices.IndexFunc(out, func(s unseen) bool { return s.Reason == u.Reason })
+		if at < 0 {
+			out = append(out, unseen{nil, u.Reason})
+			at = len(out) - 1
+		}
+		out[at].Parts = append(out[at].Parts, u.Part)
+	}
+	return out
 }
 
 // forecast writes what the run is expected to do, if that was computed.

@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"flag"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,12 +67,12 @@ func TestPlanViews(t *testing.T) {
 	for _, name := range []string{"prepare", "migrate", "rollback", "unprepare"} {
 		t.Run(name, func(t *testing.T) {
 			p := planFile(t, name)
-			for file, write := range map[string]func(io.Writer, *plan.Plan) error{
-				"md": Markdown, "html": HTML, "diff": Diff, "github": GitHub,
+			for file, write := range map[string]func(Sheet, *plan.Plan) error{
+				"md": alike(Markdown), "html": alike(HTML), "diff": Diff, "github": alike(GitHub),
 			} {
-				golden(t, "plan-"+name+"."+file, func(w *colorprofile.Writer) error { return write(w, p) })
+				golden(t, "plan-"+name+"."+file, func(w *colorprofile.Writer) error { return write(Sheet{Writer: w}, p) })
 			}
-			text := golden(t, "plan-"+name+".txt", func(w *colorprofile.Writer) error { return Plan(w, p) })
+			text := golden(t, "plan-"+name+".txt", func(w *colorprofile.Writer) error { return Plan(Sheet{Writer: w}, p) })
 			for line := range strings.Lines(text) {
 				if n := lipgloss.Width(strings.TrimRight(line, "\n")); n > Width {
 					t.Errorf("a line has %d columns: %s", n, line)

@@ -11,17 +11,16 @@ import (
 
 // History writes runs, the newest first. wide adds the whole of what is cut short
 // otherwise: who, the digest, how long it took and by which version.
-func History(w io.Writer, h *status.RunHistory, wide bool) error {
-	d := &page{w: w, theme: newTheme()}
+func History(sheet Sheet, h *status.RunHistory, wide bool) error {
+	d := newPage(sheet)
 	if len(h.Runs) == 0 {
 		d.line("No run is recorded.")
 		d.unread(h.Unknown)
 		return d.err
 	}
-	t := table{header: []string{"STARTED", "POOL", "RUN", "OPERATION", "OUTCOME", "WHO", "PLAN", "MESSAGE"}, width: Width}
+	t := table{header: []string{"STARTED", "POOL", "RUN", "OPERATION", "OUTCOME", "WHO", "PLAN", "MESSAGE"}}
 	if wide {
 		t.header = []string{"STARTED", "POOL", "RUN", "OPERATION", "OUTCOME", "TOOK", "VERSION", "EPOCH", "WHO", "PLAN", "MESSAGE"}
-		t.width = 2 * Width
 	}
 	for _, r := range h.Runs {
 		pool := "(shared)"
@@ -36,9 +35,7 @@ func History(w io.Writer, h *status.RunHistory, wide bool) error {
 		}
 		t.add(append(row, Clean(r.Message))...)
 	}
-	if d.err == nil {
-		d.err = t.print(d.w, d.theme.title)
-	}
+	d.listing(t, wide)
 	d.unread(h.Unknown)
 	return d.err
 }

@@ -56,14 +56,20 @@ func write(t *testing.T, name string, p *plan.Plan) string {
 	for _, v := range Views() {
 		if v.Name == name {
 			var b bytes.Buffer
-			if err := v.Write(&b, p); err != nil {
+			if err := v.Write(Sheet{Writer: &b}, p); err != nil {
 				t.Fatal(err)
 			}
-			return b.String()
+			return unstyled(b.String())
 		}
 	}
 	t.Fatalf("no view %s", name)
 	return ""
+}
+
+// unstyled takes away the one style that a whole line may have; what else a text brings
+// of escape sequences stays.
+func unstyled(text string) string {
+	return regexp.MustCompile(`(?m)^\x1b\[[0-9;]+m(.*)\x1b\[m$`).ReplaceAllString(text, "$1")
 }
 
 // In every view for people, nothing is left that moves a cursor or hides text.

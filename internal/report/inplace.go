@@ -65,5 +65,10 @@ func (s *Screen) Show(text string) error {
 		return nil
 	}
 	s.last = text
-	return s.place.draw("", strings.Split(strings.TrimSuffix(text, "\n"), "\n"), s.width())
+	columns := s.width()
+	if columns > 1 {
+		// What was not laid out for so few columns is broken, and not cut.
+		text = ansi.Hardwrap(text, columns-1, true)
+	}
+	return s.place.draw("", strings.Split(strings.TrimSuffix(text, "\n"), "\n"), columns)
 }

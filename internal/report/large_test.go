@@ -204,7 +204,7 @@ func TestPlanTableWidth(t *testing.T) {
 	p.Restarts = []plan.Restart{{Pod: "kube-system/nvidia-device-plugin-daemonset-abcde", Node: p.Pool.Nodes[0].Name, Why: "the template of its DaemonSet changes"}}
 	p.Pool.Name = strings.Repeat("p", 120)
 	var b strings.Builder
-	if err := Plan(colorprofile.NewWriter(&b, nil), p); err != nil {
+	if err := Plan(Sheet{Writer: colorprofile.NewWriter(&b, nil)}, p); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {

@@ -9,13 +9,19 @@ import (
 	"sync"
 	"time"
 
+	"charm.land/lipgloss/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/dramigrate/dramigrate/internal/event"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
-// maxWaits is how many waits the live region lists; it must fit a small terminal.
-const maxWaits = 8
+// How many waits the live region lists, and in how many lines: it must fit a small
+// terminal.
+const (
+	maxWaits     = 8
+	maxWaitLines = 14
+)
 
 // Live keeps one region at the bottom of a terminal: a bar for each batch, what is
 // waited for and why, and the time. What is over scrolls away above it as log lines.
@@ -173,21 +179,35 @@ func (l *Live) region(columns int) []string {
 		}
 	}
 	if n := len(lines); n > 4 {
-		lines = append([]string{fmt.Sprintf("%s before", plural(n-3, "batch", "batches"))}, lines[n-3:]...)
+		lines = append([]string{fmt.Sprintf("%s before", words.Plural(n-3, "batch", "batches"))}, lines[n-3:]...)
 	}
+	return append(append(lines, l.waits(columns-1, now)...), l.theme.dim.Render("elapsed "+short(now.Sub(l.began))))
+}
+
+// waits are what is waited for, by node. Names of objects stand whole in them wherever
+// they fit into a line.
+func (l *Live) waits(columns int, now time.Time) []string {
+	var lines []string
 	for i, key := range slices.Sorted(maps.Keys(l.active)) {
-		if i == maxWaits {
-			lines = append(lines, fmt.Sprintf("  and %d more", len(l.active)-maxWaits))
-			break
-		}
 		w := l.active[key]
 		times := short(now.Sub(w.since))
 		if !w.deadline.IsZero() {
 			times += ", " + short(max(0, w.deadline.Sub(now))) + " left"
 		}
-		lines = append(lines, fmt.Sprintf("  %s  %s  %s", Clean(w.about), l.theme.dim.Render("["+times+"]"), Clean(w.text)))
+		about, text, times := "  "+Clean(w.about), Clean(w.text), l.theme.dim.Render("["+times+"]")
+		lead := about + "  " + times + "  "
+		var own []string
+		if room := columns - lipgloss.Width(lead); room < min(leastRoom, lipgloss.Width(text)) {
+			own = hang("  ", strings.TrimSpace(about), columns, lipgloss.NewStyle())
+			lead = "    " + times + "  "
+		}
+		own = append(own, hang(lead, text, columns, lipgloss.NewStyle())...)
+		if i == maxWaits || i > 0 && len(lines)+len(own) > maxWaitLines {
+			return append(lines, fmt.Sprintf("  and %d more", len(l.active)-i))
+		}
+		lines = append(lines, own...)
 	}
-	return append(lines, l.theme.dim.Render("elapsed "+short(now.Sub(l.began))))
+	return lines
 }
 
 func bar(done, of, columns int) string {

@@ -2,19 +2,19 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"charm.land/lipgloss/v2"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // Plan writes a plan for a reviewer: the totals first, then what speaks against it,
 // then what changes. The whole of it, with every patch, is in its YAML.
-func Plan(w io.Writer, p *plan.Plan) error {
-	d := &page{w: w, theme: newTheme()}
+func Plan(s Sheet, p *plan.Plan) error {
+	d := newPage(s)
 	d.para("", headline(p), d.theme.title)
 	d.para("  ", totals(p), lipgloss.NewStyle())
 	d.findings(p.Findings)
@@ -54,38 +54,40 @@ func totals(p *plan.Plan) string {
 func counts(p *plan.Plan) string {
 	var parts []string
 	if p.Pool != nil {
-		parts = append(parts, fmt.Sprintf("%s in %s", plural(nodesIn(p), "node", "nodes"), plural(len(p.Batches), "batch", "batches")))
+		parts = append(parts, fmt.Sprintf("%s in %s", words.Plural(nodesIn(p), "node", "nodes"), words.Plural(len(p.Batches), "batch", "batches")))
 		if n := len(p.Skipped); n > 0 {
-			parts = append(parts, plural(n, "node", "nodes")+" left alone")
+			parts = append(parts, words.Plural(n, "node", "nodes")+" left alone")
 		}
-		parts = append(parts, plural(len(p.Evictions), "pod", "pods")+" to evict", "no pod outside the pool restarted")
+		parts = append(parts, words.Plural(len(p.Evictions), "pod", "pods")+" to evict", "no pod outside the pool restarted")
 	} else {
 		changes := 0
 		for _, s := range p.Shared {
 			changes += len(s.Changes)
 		}
-		parts = append(parts, plural(changes, "change", "changes")+" of shared objects",
-			plural(len(p.Restarts), "pod", "pods")+" restarted or removed")
+		parts = append(parts, words.Plural(changes, "change", "changes")+" of shared objects",
+			words.Plural(len(p.Restarts), "pod", "pods")+" restarted or removed")
 	}
 	count := bySeverity(p.Findings)
-	parts = append(parts, plural(count[checks.Blocker], "blocker", "blockers"))
+	parts = append(parts, words.Plural(count[checks.Blocker], "blocker", "blockers"))
 	if n := count[checks.Unknown]; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d unknown", n))
 	}
-	parts = append(parts, plural(count[checks.Warning], "warning", "warnings"))
+	parts = append(parts, words.Plural(count[checks.Warning], "warning", "warnings"))
 	return strings.Join(parts, ", ")
 }
 
 // page writes line after line and remembers the first error.
 type page struct {
-	w     io.Writer
+	sheet Sheet
 	theme theme
 	err   error
 }
 
+func newPage(s Sheet) *page { return &page{sheet: s, theme: newTheme()} }
+
 func (d *page) line(s string) {
 	if d.err == nil {
-		_, d.err = fmt.Fprintln(d.w, s)
+		_, d.err = fmt.Fprintln(d.sheet, s)
 	}
 }
 
@@ -96,19 +98,25 @@ func (d *page) heading(s string) {
 
 // para writes text behind a lead, wrapped below itself.
 func (d *page) para(lead, text string, style lipgloss.Style) {
-	column := lipgloss.Width(lead)
-	lines := wrap(Clean(text), Width-column)
-	for i, l := range lines {
-		if i > 0 {
-			lead = strings.Repeat(" ", column)
-		}
-		d.line(lead + style.Render(l))
+	for _, l := range hang(lead, Clean(text), d.sheet.prose(), style) {
+		d.line(l)
 	}
 }
 
+// table writes a table whose rows may be broken to fit the width.
 func (d *page) table(t table) {
+	t.width = d.sheet.tables(false)
 	if d.err == nil {
-		d.err = t.print(d.w, d.theme.dim)
+		d.err = t.print(d.sheet, d.theme.dim)
+	}
+}
+
+// listing writes a table that people look at on a terminal, and that scripts take apart
+// by its lines where there is none.
+func (d *page) listing(t table, wide bool) {
+	t.width, t.whole = d.sheet.tables(wide), d.sheet.Columns == 0
+	if d.err == nil {
+		d.err = t.print(d.sheet, d.theme.title)
 	}
 }
 
@@ -117,7 +125,7 @@ func (d *page) restarts(list []plan.Restart) {
 		return
 	}
 	d.heading(fmt.Sprintf("Pods restarted or removed (%d)", len(list)))
-	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  ", width: Width, stack: true}
+	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  "}
 	for _, r := range list[:min(len(list), mostPods)] {
 		t.add(Clean(r.Node), Clean(r.Pod), Clean(r.Why))
 	}
@@ -153,7 +161,7 @@ func (d *page) evictions(list []plan.Eviction) {
 		return
 	}
 	d.heading(fmt.Sprintf("Pods to evict (%d)", len(list)))
-	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  ", width: Width, stack: true}
+	t := table{header: []string{"NODE", "POD", "WHY"}, indent: "  "}
 	for _, e := range list[:min(len(list), mostPods)] {
 		t.add(Clean(e.Node), Clean(e.Pod), Clean(evictionWhy(e)))
 	}

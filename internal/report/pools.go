@@ -5,17 +5,23 @@ import (
 	"io"
 	"strconv"
 
+	"charm.land/lipgloss/v2"
+
 	"github.com/dramigrate/dramigrate/internal/status"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // Pools writes the pools of a status. wide adds locks, runs, and whether the pool could
 // be put back.
-func Pools(w io.Writer, s *status.Status, wide bool) error {
-	th := newTheme()
-	t := table{header: []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "NO DEVICE", "SELECTOR"}, width: Width}
+func Pools(sheet Sheet, s *status.Status, wide bool) error {
+	d := newPage(sheet)
+	if len(s.Pools) == 0 {
+		d.para("", "No node carries a label that names a pool. Choose nodes by --selector.", lipgloss.NewStyle())
+		return d.err
+	}
+	t := table{header: []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "NO DEVICE", "SELECTOR"}}
 	if wide {
 		t.header = []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "NO DEVICE", "ROLLBACK", "SELECTOR", "LOCK", "LAST RUN"}
-		t.width = 2 * Width
 	}
 	for _, p := range s.Pools {
 		row := []string{Clean(p.Name), strconv.Itoa(p.Nodes), strconv.Itoa(p.Plugin), strconv.Itoa(p.Switching),
@@ -27,30 +33,23 @@ func Pools(w io.Writer, s *status.Status, wide bool) error {
 		}
 		t.add(row...)
 	}
-	if len(s.Pools) == 0 {
-		_, err := fmt.Fprintln(w, "No node carries a label that names a pool. Choose nodes by --selector.")
-		return err
-	}
-	if err := t.print(w, th.title); err != nil {
-		return err
-	}
-	return unpooled(w, s)
+	d.listing(t, wide)
+	d.unpooled(s)
+	return d.err
 }
 
 // unpooled counts the nodes with devices that are in no pool, so that nobody takes
 // the table for all there is.
-func unpooled(w io.Writer, s *status.Status) error {
+func (d *page) unpooled(s *status.Status) {
 	n := 0
 	for _, node := range s.Nodes {
 		if node.Pool == "" {
 			n++
 		}
 	}
-	if n == 0 {
-		return nil
+	if n > 0 {
+		d.para("", fmt.Sprintf("%s with %s in no pool; choose them by --selector.", words.Plural(n, "node", "nodes"), s.Resource), lipgloss.NewStyle())
 	}
-	_, err := fmt.Fprintf(w, "%s with %s in no pool; choose them by --selector.\n", plural(n, "node", "nodes"), s.Resource)
-	return err
 }
 
 // Names writes the pools' names, one a line, for scripts.

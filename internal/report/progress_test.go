@@ -189,7 +189,7 @@ func TestHostileNames(t *testing.T) {
 	p.Pool.Name, p.Batches[0].Nodes[0], p.Evictions[0].Pod = evil, evil, evil
 	p.Findings[0].Message, p.Driver.Name, p.Plugins[0].Note = evil, evil, evil
 	var b bytes.Buffer
-	if err := Plan(&b, p); err != nil {
+	if err := Plan(Sheet{Writer: &b}, p); err != nil {
 		t.Fatal(err)
 	}
 	l := NewLines(&b)

@@ -18,26 +18,22 @@ import (
 // Status writes nodes, then what is not as the runs have left it, then pools with their
 // locks and runs, then what could not be read. wide adds what an operator looks up
 // next: labels, kubelets, UIDs, selectors.
-func Status(w io.Writer, s *status.Status, wide bool) error {
-	d := &page{w: w, theme: newTheme()}
-	width := Width
-	if wide {
-		width = 2 * Width
-	}
-	d.statusNodes(s, wide, width)
+func Status(sheet Sheet, s *status.Status, wide bool) error {
+	d := newPage(sheet)
+	d.statusNodes(s, wide)
 	d.strays(s.Strays)
-	d.statusPools(s, wide, width)
+	d.statusPools(s, wide)
 	d.notReady(s.Pools)
 	d.unread(s.Unknown)
 	return d.err
 }
 
-func (d *page) statusNodes(s *status.Status, wide bool, width int) {
+func (d *page) statusNodes(s *status.Status, wide bool) {
 	if len(s.Nodes) == 0 {
 		d.line(fmt.Sprintf("No node has devices of %s or %s.", Clean(s.Resource), Clean(s.Driver)))
 		return
 	}
-	t := table{header: []string{"NODE", "POOL", "MECHANISM", "PLUGIN", "DRA", "READY", "OPEN"}, width: width}
+	t := table{header: []string{"NODE", "POOL", "MECHANISM", "PLUGIN", "DRA", "READY", "OPEN"}}
 	if wide {
 		t.header = append(t.header, "LABELS", "KUBELET", "UID")
 	}
@@ -50,9 +46,7 @@ func (d *page) statusNodes(s *status.Status, wide bool, width int) {
 		}
 		t.add(append(row, Clean(note(n)))...)
 	}
-	if d.err == nil {
-		d.err = t.print(d.w, d.theme.title)
-	}
+	d.listing(t, wide)
 }
 
 func (d *page) strays(list []status.Stray) {
@@ -72,12 +66,12 @@ func (d *page) strays(list []status.Stray) {
 	}
 }
 
-func (d *page) statusPools(s *status.Status, wide bool, width int) {
+func (d *page) statusPools(s *status.Status, wide bool) {
 	if len(s.Pools) == 0 {
 		return
 	}
 	d.line("")
-	t := table{header: []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "ROLLBACK"}, width: width}
+	t := table{header: []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "ROLLBACK"}}
 	if wide {
 		t.header = append(t.header, "SELECTOR")
 	}
@@ -90,9 +84,7 @@ func (d *page) statusPools(s *status.Status, wide bool, width int) {
 		}
 		t.add(append(row, lockCell(p.Lock), lastRun(p.Runs))...)
 	}
-	if d.err == nil {
-		d.err = t.print(d.w, d.theme.title)
-	}
+	d.listing(t, wide)
 }
 
 // notReady says why pools could not be put back.
@@ -109,7 +101,7 @@ func (d *page) notReady(pools []status.Pool) {
 
 func (d *page) unread(list []cluster.Unknown) {
 	for _, u := range list {
-		for i, line := range wrap("UNKNOWN: "+Clean(u.Part)+" could not be read: "+Clean(u.Reason), Width) {
+		for i, line := range wrap("UNKNOWN: "+Clean(u.Part)+" could not be read: "+Clean(u.Reason), d.sheet.prose()-2) {
 			if i > 0 {
 				line = "  " + line
 			}

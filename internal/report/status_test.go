@@ -44,20 +44,20 @@ func someStatus() *status.Status {
 }
 
 func TestStatusTables(t *testing.T) {
-	golden(t, "status.txt", func(w *colorprofile.Writer) error { return Status(w, someStatus(), false) })
-	golden(t, "status-wide.txt", func(w *colorprofile.Writer) error { return Status(w, someStatus(), true) })
+	golden(t, "status.txt", func(w *colorprofile.Writer) error { return Status(Sheet{Writer: w}, someStatus(), false) })
+	golden(t, "status-wide.txt", func(w *colorprofile.Writer) error { return Status(Sheet{Writer: w}, someStatus(), true) })
 	golden(t, "status-names.txt", func(w *colorprofile.Writer) error { return NodeNames(w, someStatus()) })
-	golden(t, "pools.txt", func(w *colorprofile.Writer) error { return Pools(w, someStatus(), false) })
-	golden(t, "pools-wide.txt", func(w *colorprofile.Writer) error { return Pools(w, someStatus(), true) })
+	golden(t, "pools.txt", func(w *colorprofile.Writer) error { return Pools(Sheet{Writer: w}, someStatus(), false) })
+	golden(t, "pools-wide.txt", func(w *colorprofile.Writer) error { return Pools(Sheet{Writer: w}, someStatus(), true) })
 	golden(t, "pools-names.txt", func(w *colorprofile.Writer) error { return Names(w, someStatus()) })
 	golden(t, "status-empty.txt", func(w *colorprofile.Writer) error {
-		return Status(w, &status.Status{Resource: "r", Driver: "d"}, false)
+		return Status(Sheet{Writer: w}, &status.Status{Resource: "r", Driver: "d"}, false)
 	})
 }
 
 func TestVerificationTable(t *testing.T) {
 	golden(t, "verification.txt", func(w *colorprofile.Writer) error {
-		return Verification(w, &status.Verification{
+		return Verification(Sheet{Writer: w}, &status.Verification{
 			Pool: "gpu-a", Resource: "nvidia.com/gpu", Driver: "gpu.nvidia.com", Result: status.Double,
 			Class: []status.Look{{What: "one DeviceClass carries the resource", Result: status.OK, Detail: "deviceclass/x"}},
 			Nodes: []status.NodeVerified{{Name: "a-1", Looks: []status.Look{

@@ -81,7 +81,7 @@ func (d *page) change(c plan.Change, whole bool) {
 func (d *page) operation(op patchOperation) {
 	const indent = "               "
 	line := strings.TrimSpace(fmt.Sprintf("%s %s %s", op.Op, op.Path, op.Value))
-	if lipgloss.Width(indent+line) > Width {
+	if lipgloss.Width(indent+line) > d.sheet.prose() {
 		if value, err := yaml.JSONToYAML(op.Value); err == nil && bytes.Count(value, []byte("\n")) > 1 {
 			d.para(indent, op.Op+" "+op.Path, lipgloss.NewStyle())
 			d.document(indent+"  ", string(value))
@@ -91,24 +91,17 @@ func (d *page) operation(op patchOperation) {
 	d.para(indent, line, lipgloss.NewStyle())
 }
 
-// block writes lines as they are.
-func (d *page) block(indent, text string) {
-	for l := range strings.Lines(text) {
-		d.line(indent + Clean(strings.TrimRight(l, "\n")))
-	}
-}
-
 // document writes YAML. Lines that are too long go on further in, as YAML allows it.
 func (d *page) document(indent, text string) {
 	for l := range strings.Lines(text) {
 		l = Clean(strings.TrimRight(l, "\n"))
-		if lipgloss.Width(indent+l) <= Width {
+		if lipgloss.Width(indent+l) <= d.sheet.prose() {
 			d.line(indent + l)
 			continue
 		}
 		body := strings.TrimLeft(l, " ")
 		lead := indent + strings.Repeat(" ", len(l)-len(body))
-		for i, part := range wrap(body, Width-lipgloss.Width(lead)-4) {
+		for i, part := range wrap(body, d.sheet.prose()-lipgloss.Width(lead)-4) {
 			if i > 0 {
 				part = "    " + part
 			}

@@ -8,23 +8,30 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// table lays rows out in columns. The last column is wrapped so that a line stays
-// within width; the others are never cut, because people copy names from them.
+// table lays rows out in columns, and in fewer where they do not fit into width. Names
+// are never cut, because people copy them, and only a name that is longer than a whole
+// line is broken.
 type table struct {
 	header []string
 	rows   [][]string
 	indent string
 	width  int
-	// stack writes each cell on a line of its own, below the one before, if the names
-	// leave no room for the last column.
-	stack bool
+	// whole keeps the cells before the last one on one line, however long it gets:
+	// programs take lines apart.
+	whole bool
 }
 
-// leastRoom is how many columns the last column has at least.
-const leastRoom = 24
+// leastRoom is how many columns a text needs to be read beside others.
+const leastRoom = 40
+
+// gap is what stands between two columns.
+const gap = 2
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
+// print writes the table in the first of these layouts that fits: all cells beside each
+// other; the last one below the others; the first one above the others as well; each
+// cell on a line of its own.
 func (t *table) print(w io.Writer, head lipgloss.Style) error {
 	widths := make([]int, len(t.header))
 	for _, row := range append([][]string{t.header}, t.rows...) {
@@ -32,64 +39,115 @@ func (t *table) print(w io.Writer, head lipgloss.Style) error {
 			widths[i] = max(widths[i], lipgloss.Width(cell))
 		}
 	}
-	last := len(widths) - 1
-	left := lipgloss.Width(t.indent)
-	for _, c := range widths[:last] {
-		left += c + 2
+	n := len(widths)
+	last := n - 1
+	room := t.width - lipgloss.Width(t.indent)
+	p := &tablePrinter{table: t, w: w, head: head, widths: widths}
+	switch {
+	case span(widths[:last])+gap+min(widths[last], leastRoom) <= room:
+		return p.bands([]band{{0, n, 0}})
+	case t.whole, span(widths[:last]) <= room:
+		return p.bands([]band{{0, last, 0}, {last, n, 4}})
+	case n <= 3 || 2+span(widths[1:last]) <= room:
+		return p.bands([]band{{0, 1, 0}, {1, last, 2}, {last, n, 4}})
+	default:
+		return p.records()
 	}
-	if t.stack && t.width-left < leastRoom {
-		return t.printStacked(w, head)
-	}
-	room := max(t.width-left, leastRoom)
+}
 
-	if err := t.line(w, t.header, widths, head); err != nil {
-		return err
+// span is the width of columns beside each other.
+func span(widths []int) int {
+	sum := -gap
+	for _, c := range widths {
+		sum += c + gap
 	}
-	for _, row := range t.rows {
-		lines := wrap(row[last], room)
-		if len(lines) == 0 {
-			lines = []string{""}
-		}
-		first := append(append([]string{}, row[:last]...), lines[0])
-		if err := t.line(w, first, widths, lipgloss.NewStyle()); err != nil {
-			return err
-		}
-		for _, more := range lines[1:] {
-			if _, err := fmt.Fprintf(w, "%s%s\n", strings.Repeat(" ", left), more); err != nil {
+	return max(sum, 0)
+}
+
+// band is a range of columns that stand on one line.
+type band struct{ from, to, indent int }
+
+type tablePrinter struct {
+	*table
+	w      io.Writer
+	head   lipgloss.Style
+	widths []int
+}
+
+// bands writes each row on as many lines as there are bands, and the header likewise.
+func (p *tablePrinter) bands(list []band) error {
+	style := p.head
+	for _, row := range append([][]string{p.header}, p.rows...) {
+		for _, b := range list {
+			if err := p.band(b, row, style); err != nil {
 				return err
 			}
+		}
+		style = lipgloss.NewStyle()
+	}
+	return nil
+}
+
+// band writes a row's cells of a band. The row's last cell is wrapped below itself, and
+// so is one that has the line for itself.
+func (p *tablePrinter) band(b band, row []string, style lipgloss.Style) error {
+	cells, widths := row[b.from:b.to], p.widths[b.from:b.to]
+	if strings.Join(cells, "") == "" {
+		return nil
+	}
+	end := len(cells) - 1
+	indent := p.indent + strings.Repeat(" ", b.indent)
+	left := lipgloss.Width(indent)
+	if end > 0 {
+		left += span(widths[:end]) + gap
+	}
+	lines := []string{cells[end]}
+	if b.to == len(row) || end == 0 && !p.whole {
+		lines = wrap(cells[end], p.width-left)
+	}
+	var first strings.Builder
+	first.WriteString(indent)
+	for i, cell := range cells[:end] {
+		first.WriteString(style.Render(cell) + strings.Repeat(" ", widths[i]-lipgloss.Width(cell)+gap))
+	}
+	if len(lines) > 0 {
+		first.WriteString(style.Render(lines[0]))
+		lines = lines[1:]
+	}
+	if _, err := fmt.Fprintln(p.w, strings.TrimRight(first.String(), " ")); err != nil {
+		return err
+	}
+	for _, more := range lines {
+		if _, err := fmt.Fprintln(p.w, strings.Repeat(" ", left)+style.Render(more)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (t *table) line(w io.Writer, cells []string, widths []int, style lipgloss.Style) error {
-	var b strings.Builder
-	b.WriteString(t.indent)
-	for i, cell := range cells {
-		if i == len(cells)-1 {
-			b.WriteString(style.Render(cell))
-			break
-		}
-		b.WriteString(style.Render(cell))
-		b.WriteString(strings.Repeat(" ", widths[i]-lipgloss.Width(cell)+2))
+// records writes each row as its name and then a line for each cell, behind its header.
+func (p *tablePrinter) records() error {
+	label := 0
+	for _, h := range p.header[1:] {
+		label = max(label, lipgloss.Width(h))
 	}
-	_, err := fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
-	return err
-}
-
-func (t *table) printStacked(w io.Writer, head lipgloss.Style) error {
-	style := head
-	for _, row := range append([][]string{t.header}, t.rows...) {
-		for i, cell := range row {
-			indent := t.indent + strings.Repeat("  ", i)
-			for _, l := range wrap(cell, t.width-len(indent)) {
-				if _, err := fmt.Fprintln(w, indent+style.Render(l)); err != nil {
+	for _, row := range p.rows {
+		for _, l := range wrap(row[0], p.width-lipgloss.Width(p.indent)) {
+			if _, err := fmt.Fprintln(p.w, p.indent+p.head.Render(l)); err != nil {
+				return err
+			}
+		}
+		for i, cell := range row[1:] {
+			if cell == "" {
+				continue
+			}
+			lead := fmt.Sprintf("%s  %-*s  ", p.indent, label, p.header[i+1])
+			for _, l := range hang(lead, cell, p.width, lipgloss.NewStyle()) {
+				if _, err := fmt.Fprintln(p.w, l); err != nil {
 					return err
 				}
 			}
 		}
-		style = lipgloss.NewStyle()
 	}
 	return nil
 }

@@ -6,11 +6,8 @@ import (
 	"unicode"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 )
-
-// Width is the number of columns that reports are laid out for when there is no
-// terminal, and at most used on one: longer lines are hard to read.
-const Width = 100
 
 // Clean makes text from a cluster safe to print. Names, messages and annotations
 // are written by others: an escape sequence or a right-to-left override in one must
@@ -37,10 +34,13 @@ func unsafeRune(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) || r == unicode.ReplacementChar
 }
 
+// leastText is how many columns a text has at least, however far in it stands.
+const leastText = 20
+
 // wrap breaks text at spaces into lines of at most width columns; a word that is
 // longer than that is cut, as patches and URLs have no spaces.
 func wrap(text string, width int) []string {
-	width = max(width, 20)
+	width = max(width, leastText)
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {
@@ -67,6 +67,35 @@ func wrap(text string, width int) []string {
 	return lines
 }
 
+// hang writes text behind a lead, and its further lines below its beginning. Where a
+// word of it would be broken for the lead alone, it begins below the lead, further to
+// the left: people copy names.
+func hang(lead, text string, width int, style lipgloss.Style) []string {
+	column := lipgloss.Width(lead)
+	var out []string
+	bare := ansi.Strip(lead)
+	below := len(bare) - len(strings.TrimLeft(bare, " ")) + 2
+	if longest := longestWord(text); longest > max(width-column, leastText) && longest <= width-below && below < column {
+		out, column = append(out, strings.TrimRight(lead, " ")), below
+		lead = strings.Repeat(" ", column)
+	}
+	for i, l := range wrap(text, width-column) {
+		if i > 0 {
+			lead = strings.Repeat(" ", column)
+		}
+		out = append(out, lead+style.Render(l))
+	}
+	return out
+}
+
+func longestWord(text string) int {
+	longest := 0
+	for _, word := range strings.Fields(text) {
+		longest = max(longest, lipgloss.Width(word))
+	}
+	return longest
+}
+
 // cut splits word after as many runes as fit into width columns, at least one.
 func cut(word string, width int) (head, rest string) {
 	columns := 0
@@ -77,13 +106,6 @@ func cut(word string, width int) (head, rest string) {
 		}
 	}
 	return word, ""
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 func orDash(s string) string {

@@ -6,6 +6,8 @@ import "charm.land/lipgloss/v2"
 // terminal settings, light or dark.
 type theme struct {
 	title, dim, good, warn, bad lipgloss.Style
+	// The lines of a diff.
+	hunk, added, removed lipgloss.Style
 }
 
 func newTheme() theme {
@@ -16,5 +18,9 @@ func newTheme() theme {
 		good:  s.Foreground(lipgloss.Green),
 		warn:  s.Foreground(lipgloss.Yellow),
 		bad:   s.Foreground(lipgloss.Red).Bold(true),
+
+		hunk:    s.Foreground(lipgloss.Cyan),
+		added:   s.Foreground(lipgloss.Green),
+		removed: s.Foreground(lipgloss.Red),
 	}
 }

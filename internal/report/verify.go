@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -12,9 +11,9 @@ import (
 
 // Verification writes what was looked at: the class, then node by node, then the
 // result in one line.
-func Verification(w io.Writer, v *status.Verification) error {
-	d := &page{w: w, theme: newTheme()}
-	d.line(d.theme.title.Render(fmt.Sprintf("Pool %s: %s by driver %s", Clean(v.Pool), Clean(v.Resource), Clean(v.Driver))))
+func Verification(s Sheet, v *status.Verification) error {
+	d := newPage(s)
+	d.para("", fmt.Sprintf("Pool %s: %s by driver %s", v.Pool, v.Resource, v.Driver), d.theme.title)
 	for _, l := range v.Class {
 		d.look(l)
 	}

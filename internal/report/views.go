@@ -12,18 +12,23 @@ type View struct {
 	Name string
 	// Styled says that it writes ANSI styles, which its writer has to reduce.
 	Styled bool
-	Write  func(io.Writer, *plan.Plan) error
+	Write  func(Sheet, *plan.Plan) error
 }
 
 // Views are all ways to write a plan, the default first.
 func Views() []View {
 	return []View{
 		{Name: "table", Styled: true, Write: Plan},
-		{Name: "yaml", Write: func(w io.Writer, p *plan.Plan) error { return YAML(w, p) }},
-		{Name: "json", Write: func(w io.Writer, p *plan.Plan) error { return JSON(w, p) }},
-		{Name: "markdown", Write: Markdown},
-		{Name: "html", Write: HTML},
-		{Name: "diff", Write: Diff},
-		{Name: "github", Write: GitHub},
+		{Name: "yaml", Write: func(s Sheet, p *plan.Plan) error { return YAML(s, p) }},
+		{Name: "json", Write: func(s Sheet, p *plan.Plan) error { return JSON(s, p) }},
+		{Name: "markdown", Write: alike(Markdown)},
+		{Name: "html", Write: alike(HTML)},
+		{Name: "diff", Styled: true, Write: Diff},
+		{Name: "github", Write: alike(GitHub)},
 	}
+}
+
+// alike is a view that is the same on every terminal.
+func alike[T any](write func(io.Writer, T) error) func(Sheet, T) error {
+	return func(s Sheet, document T) error { return write(s, document) }
 }

@@ -26,10 +26,10 @@ func TestHistoryTables(t *testing.T) {
 		},
 		Unknown: []cluster.Unknown{{Part: "leases", Reason: "forbidden"}},
 	}
-	golden(t, "history.txt", func(w *colorprofile.Writer) error { return History(w, h, false) })
-	golden(t, "history-wide.txt", func(w *colorprofile.Writer) error { return History(w, h, true) })
+	golden(t, "history.txt", func(w *colorprofile.Writer) error { return History(Sheet{Writer: w}, h, false) })
+	golden(t, "history-wide.txt", func(w *colorprofile.Writer) error { return History(Sheet{Writer: w}, h, true) })
 	golden(t, "history-names.txt", func(w *colorprofile.Writer) error { return RunNames(w, h) })
-	golden(t, "history-empty.txt", func(w *colorprofile.Writer) error { return History(w, &status.RunHistory{}, false) })
+	golden(t, "history-empty.txt", func(w *colorprofile.Writer) error { return History(Sheet{Writer: w}, &status.RunHistory{}, false) })
 }
 
 func TestStatusLines(t *testing.T) {
@@ -66,8 +66,9 @@ func TestScreen(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Two lines; nothing for the same text; two lines up, cleared, and one cut to fit.
-	if want := "one\ntwo\n" + "\x1b[2A\r\x1b[J" + "a line t…\n"; b.String() != want {
+	// Two lines; nothing for the same text; two lines up, cleared, and a line broken to
+	// fit: nothing of it is lost.
+	if want := "one\ntwo\n" + "\x1b[2A\r\x1b[J" + "a line th\nat is too\n long\n"; b.String() != want {
 		t.Errorf("%q, want %q", b.String(), want)
 	}
 }

@@ -1,10 +1,7 @@
 package status
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,18 +34,14 @@ func orAbsent(value string) string {
 
 // gateLabels fills in the labels of the node's gate, and how they have drifted.
 func (g *gatherer) gateLabels(n *Node, node *corev1.Node) {
-	own := gate.OwnKey()
-	n.gate = own
-	if n.state != nil {
-		named, known := gate.Named(cmp.Or(n.state.Gate, own.Name))
-		if !known {
-			n.Problem = fmt.Sprintf("its record names gate %s, which this version does not know", n.state.Gate)
-			return
-		}
-		own = named
+	own, known := g.inv.Of(node, g.o.Resource)
+	if !known {
+		n.gate = gate.OwnKey()
+		n.Problem = fmt.Sprintf("its record names gate %s, which this version does not know", n.state.Gate)
+		return
 	}
 	n.gate = own
-	for _, key := range keysOf(own) {
+	for _, key := range own.Keys() {
 		if v, ok := node.Labels[key]; ok {
 			if n.GateLabels == nil {
 				n.GateLabels = map[string]string{}
@@ -59,15 +52,6 @@ func (g *gatherer) gateLabels(n *Node, node *corev1.Node) {
 	if n.state != nil {
 		n.Drift = drift(own, allowed(n.state), node.Labels)
 	}
-}
-
-func keysOf(g gate.Gate) []string {
-	var out []string
-	for _, labels := range g.Labels {
-		out = slices.AppendSeq(out, maps.Keys(labels))
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // allowed are the states in which the node's record says that it may be. A step writes
@@ -105,10 +89,8 @@ func drift(g gate.Gate, states []gate.State, labels map[string]string) []LabelDr
 	var nearest []LabelDrift
 	for i, s := range states {
 		var off []LabelDrift
-		for _, key := range slices.Sorted(maps.Keys(g.Labels[s])) {
-			if want, have := g.Labels[s][key], labels[key]; want != have {
-				off = append(off, LabelDrift{Label: key, Want: want, Have: have})
-			}
+		for _, d := range g.Drift(s, labels) {
+			off = append(off, LabelDrift{Label: d.Label, Want: d.Want, Have: d.Have})
 		}
 		if len(off) == 0 {
 			return nil
@@ -121,3 +103,18 @@ func drift(g gate.Gate, states []gate.State, labels map[string]string) []LabelDr
 }
 
 func joined(list []string) string { return strings.Join(list, ", ") }
+
+// setAgain is how the labels of a drifted node are put right: by hand, or by the run
+// that would do it anyway.
+func (n *Node) setAgain() string {
+	var args []string
+	for _, d := range n.Drift {
+		if d.Want == "" {
+			args = append(args, d.Label+"-")
+		} else {
+			args = append(args, d.Label+"="+d.Want)
+		}
+	}
+	return "then kubectl label node " + n.Name + " --overwrite " + strings.Join(args, " ") +
+		", or " + command("apply", n.Pool) + ", which closes the node for it"
+}

@@ -224,8 +224,10 @@ func TestStrays(t *testing.T) {
 		}, []string{"on-plugin node/a-3: is on the plugin while others of the pool are on DRA; whether a run has yet to come to it is not known"}},
 
 		{"both mechanisms", func(w world) { w.offer("a-1", 2, "gpu-0", "gpu-1") }, []string{"two-states node/a-1: ADVERTISED TWICE: the plugin offers 2 and the driver 2 devices"}},
+		{"one device of each mechanism", func(w world) { w.offer("a-1", 1, "gpu-0") }, []string{"two-states node/a-1: ADVERTISED TWICE: the plugin offers 1 and the driver 1 device: "}},
+		{"one device of the plugin on a switched node", func(w world) { w.offer("a-1", 1) }, []string{"two-states node/a-1: its label says dra, and the plugin offers 1 device"}},
 		{"the plugin on a switched node", func(w world) { w.offer("a-1", 2) }, []string{"two-states node/a-1: its label says dra, and the plugin offers 2 devices"}},
-		{"the driver on a node of the plugin", func(w world) { w.offer("b-1", 0, "gpu-0") }, []string{"two-states node/b-1: its label says plugin, and the driver publishes 1 devices"}},
+		{"the driver on a node of the plugin", func(w world) { w.offer("b-1", 0, "gpu-0") }, []string{"two-states node/b-1: its label says plugin, and the driver publishes 1 device"}},
 
 		{"the label without a record", func(w world) { w.node("b-1").Labels["dramigrate.dev/allocation"] = "dra"; w.offer("b-1", 0) },
 			[]string{"unmarked node/b-1: label dramigrate.dev/allocation=dra without annotation dramigrate.dev/state"}},

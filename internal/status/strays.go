@@ -6,6 +6,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // StrayKind is in which way something is not as the runs have left it.
@@ -66,12 +67,12 @@ func (g *gatherer) twoStates(n *Node) *Stray {
 	what := ""
 	switch {
 	case n.Double:
-		what = fmt.Sprintf("ADVERTISED TWICE: the plugin offers %d and the driver %d devices: one may be given away twice", *n.Allocatable, n.published())
+		what = fmt.Sprintf("ADVERTISED TWICE: the plugin offers %d and the driver %s: one may be given away twice", *n.Allocatable, words.Count(n.published(), "device"))
 	case n.Operation != "" && n.Closed:
 	case n.Mechanism != gate.Plugin && offered:
-		what = fmt.Sprintf("its label says %s, and the plugin offers %d devices", n.Mechanism, *n.Allocatable)
+		what = fmt.Sprintf("its label says %s, and the plugin offers %s", n.Mechanism, words.Count(int(*n.Allocatable), "device"))
 	case n.Mechanism == gate.Plugin && n.published() > 0:
-		what = fmt.Sprintf("its label says plugin, and the driver publishes %d devices", n.published())
+		what = fmt.Sprintf("its label says plugin, and the driver publishes %s", words.Count(n.published(), "device"))
 	}
 	if what == "" {
 		return nil
@@ -87,7 +88,7 @@ func (g *gatherer) drifted(n *Node) *Stray {
 	for _, d := range n.Drift {
 		off = append(off, d.String())
 	}
-	return &Stray{Kind: Drifted, What: joined(off), Do: "find out who changed the label, and set it as the record says"}
+	return &Stray{Kind: Drifted, What: joined(off), Do: "find out who changed the label; " + n.setAgain()}
 }
 
 func (g *gatherer) unmarked(n *Node) *Stray {
@@ -222,10 +223,18 @@ func (g *gatherer) gatesOpen() {
 			g.out.Strays = append(g.out.Strays, Stray{
 				Object: "daemonset/" + p.DaemonSet.Namespace + "/" + p.DaemonSet.Name, Kind: GateOpen,
 				What: "nothing keeps the plugin off " + few(on) + ", which are switched: its node affinity is not what prepare made it",
-				Do:   "dramigrate prepare",
+				Do:   prepareAgain(p.Owner),
 			})
 		}
 	}
+}
+
+// prepareAgain is how a plugin's DaemonSet is kept off switched nodes again.
+func prepareAgain(o gate.Owner) string {
+	if o.Owned() {
+		return "cordon these nodes; `dramigrate prepare` shows what " + o.String() + ", which owns it, has to change"
+	}
+	return "dramigrate prepare"
 }
 
 // command is what a person types about a pool.

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // VerificationKind is the kind of the document that Verify makes.
@@ -61,7 +64,7 @@ type Target struct {
 
 // Verify looks at every node of the pool that has devices, from the API alone.
 func Verify(ctx context.Context, s *cluster.Snapshot, t Target) *Verification {
-	v := &verifier{s: s, t: t, gate: gate.OwnKey(), inv: gate.Detect(s)}
+	v := &verifier{s: s, t: t, inv: gate.Detect(s)}
 	v.resources = v.inv.ResourcesWith(t.Resource)
 	out := &Verification{
 		APIVersion: cluster.APIVersion, Kind: VerificationKind,
@@ -111,7 +114,6 @@ func (v *Verification) worst() Result {
 type verifier struct {
 	s         *cluster.Snapshot
 	t         Target
-	gate      gate.Gate
 	inv       gate.Inventory
 	resources []string
 }
@@ -157,7 +159,7 @@ func (v *verifier) node(n cluster.NodeView) []Look {
 		v.look("nothing is allocatable by the device plugin", "", v.allocatable(n)),
 		v.look("no pod holds a device by the plugin", "", v.backed(n), cluster.PartPods, cluster.PartClaims),
 		v.look("the driver's pods are ready", "", v.driver(n), cluster.PartPods, cluster.PartDaemonSets),
-		v.look("the driver's slices are complete", plural(len(devices), "device"), v.published(devices, incomplete), cluster.PartSlices),
+		v.look("the driver's slices are complete", words.Count(len(devices), "device"), v.published(devices, incomplete), cluster.PartSlices),
 		v.uuids(n, devices),
 		v.look("the node is open to pods", "", v.open(n)),
 		v.settled(n),
@@ -192,11 +194,15 @@ func verbOf(operation string) string {
 }
 
 func (v *verifier) label(n cluster.NodeView) Look {
-	why := ""
-	if at, known := v.gate.StateOf(n.Node.Labels); !known || at != gate.DRA {
-		why = fmt.Sprintf("label %s is %q, not %q", gate.AllocationLabel, n.Node.Labels[gate.AllocationLabel], gate.ValueDRA)
+	g, known := v.inv.Of(n.Node, v.t.Resource)
+	if !known {
+		return Look{What: "the node is switched to DRA", Result: Unknown, Detail: "its record names a gate that this version does not know"}
 	}
-	return v.look("the node is switched to DRA", "", why)
+	var off []string
+	for _, d := range drift(g, []gate.State{gate.DRA}, n.Node.Labels) {
+		off = append(off, fmt.Sprintf("label %s is %s, not %s", d.Label, orAbsent(d.Have), orAbsent(d.Want)))
+	}
+	return v.look("the node is switched to DRA", "by gate "+g.Name, joined(off))
 }
 
 func (v *verifier) double(n cluster.NodeView, published int) Look {
@@ -205,7 +211,7 @@ func (v *verifier) double(n cluster.NodeView, published int) Look {
 	if l.Result == OK && count > 0 && published > 0 {
 		l.Result = Double
 		l.Detail = fmt.Sprintf("ADVERTISED TWICE: allocatable %s is %d, and %s publishes %s: one device may be given away twice",
-			v.t.Resource, count, v.t.Driver, plural(published, "device"))
+			v.t.Resource, count, v.t.Driver, words.Count(published, "device"))
 	}
 	return l
 }
@@ -231,7 +237,7 @@ func (v *verifier) backed(n cluster.NodeView) string {
 func (v *verifier) driver(n cluster.NodeView) string {
 	found := false
 	for _, d := range v.inv.DriversFor(v.t.Driver) {
-		if lands, _ := gate.Lands(d.DaemonSet, v.gate.With(n.Node, gate.DRA)); !lands && !slices.Contains(d.Nodes, n.Node.Name) {
+		if lands, _ := gate.Lands(d.DaemonSet, v.gateOf(n.Node).With(n.Node, gate.DRA)); !lands && !slices.Contains(d.Nodes, n.Node.Name) {
 			continue
 		}
 		found = true
@@ -275,7 +281,7 @@ func (v *verifier) uuids(n cluster.NodeView, devices cluster.Devices) Look {
 	if len(missing)+len(extra) > 0 {
 		why = fmt.Sprintf("missing %s; unexpected %s", orNone(missing), orNone(extra))
 	}
-	return v.look(what, plural(len(before), "device"), why, cluster.PartSlices)
+	return v.look(what, words.Count(len(before), "device"), why, cluster.PartSlices)
 }
 
 func (v *verifier) open(n cluster.NodeView) string {
@@ -305,9 +311,11 @@ func orNone(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
+// gateOf is the gate of a node; the own key where its record names an unknown one.
+func (v *verifier) gateOf(n *corev1.Node) gate.Gate {
+	g, known := v.inv.Of(n, v.t.Resource)
+	if !known {
+		return gate.OwnKey()
 	}
-	return fmt.Sprintf("%d %ss", n, one)
+	return g
 }

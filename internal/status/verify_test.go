@@ -99,7 +99,7 @@ func TestVerify(t *testing.T) {
 			s.Nodes[0].Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("2")
 		}, Double, []string{"double: ADVERTISED TWICE", "failed: nvidia.com/gpu is 2"}},
 		{"the label is gone", func(s *cluster.Snapshot) { delete(s.Nodes[0].Labels, "dramigrate.dev/allocation") },
-			Failed, []string{`failed: label dramigrate.dev/allocation is ""`}},
+			Failed, []string{"failed: label dramigrate.dev/allocation is absent, not dra"}},
 		{"no slices", func(s *cluster.Snapshot) { s.Slices = nil },
 			Failed, []string{"failed: deviceclass/gpu selects no device", "failed: driver gpu.nvidia.com publishes no ResourceSlice", "failed: missing GPU-1, GPU-2; unexpected none"}},
 		{"a slice is missing", func(s *cluster.Snapshot) { s.Slices[0].Spec.Pool.ResourceSliceCount = 2 },

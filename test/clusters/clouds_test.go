@@ -1,6 +1,9 @@
 package clusters
 
-import "github.com/dramigrate/dramigrate/internal/plan"
+import (
+	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/plan"
+)
 
 // The clusters of clouds and platforms that bring the plugin or the pools.
 
@@ -12,26 +15,25 @@ func gke() site {
 		owners: map[string]string{small: "addon manager in mode Reconcile", large: "addon manager in mode Reconcile"},
 		plans: []wanted{
 			{
-				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
-				findings:  []string{"blocker DRM003 daemonset/" + small, "blocker DRM003 daemonset/" + large},
-				restarted: []string{small + "-674fk", small + "-xn2wb", small + "-k9vcd", large + "-2z7p7"},
+				// The label of GKE moves its plugin: no edit, no restart.
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, gate: gate.GKEName,
+				findings: []string{"warning DRM071 nodes"},
 			},
 			{
-				// Of the two DaemonSets only one concerns the pool.
-				op: plan.Migrate, pool: "l4", refused: true, class: ownClass,
-				findings: []string{"blocker DRM003 daemonset/" + small, "blocker DRM015 daemonset/" + small, noDriver, "info DRM008 pool/l4"},
+				op: plan.Migrate, pool: "l4", refused: true, class: ownClass, gate: gate.GKEName,
+				findings: []string{noDriver},
 				batches:  l4 + "2k9x | " + l4 + "v8tz",
 				evicted:  []string{"serving/gemma-6c8d9f7b5-d4kzp", "serving/gemma-6c8d9f7b5-zw8qn"},
 			},
 			{
-				op: plan.Migrate, pool: "a100", refused: true, class: ownClass,
-				findings: []string{"blocker DRM003 daemonset/" + large, "blocker DRM015 daemonset/" + large, noDriver, "info DRM008 node/" + a100},
+				op: plan.Migrate, pool: "a100", refused: true, class: ownClass, gate: gate.GKEName,
+				findings: []string{noDriver, "warning DRM110 job/batch/sim-4", "warning DRM122 pool/a100"},
 				batches:  a100, evicted: []string{"batch/sim-4-x8kqp"},
 			},
 			{
 				// GKE's own label tells of time-sharing; there is no GPU Feature Discovery.
-				op: plan.Migrate, pool: "l4-shared", refused: true, class: ownClass,
-				findings: []string{"blocker DRM003 daemonset/" + small, "blocker DRM015 daemonset/" + small, noDriver, "blocker DRM008 node/" + shared},
+				op: plan.Migrate, pool: "l4-shared", refused: true, class: ownClass, gate: gate.GKEName,
+				findings: []string{noDriver, "blocker DRM008 node/" + shared},
 				batches:  shared,
 			},
 		},
@@ -43,10 +45,10 @@ func aksManaged() site {
 	return site{
 		name: "aks-managed", // no DaemonSet serves GPUs, and the CSI driver is no DRA driver
 		plans: []wanted{
-			{op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true, findings: []string{"blocker DRM004 nodes"}},
+			{op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true, findings: []string{"blocker DRM004 nodes", "warning DRM071 nodes"}},
 			{
 				op: plan.Migrate, pool: "gpunp", refused: true, class: ownClass,
-				findings: []string{"blocker DRM004 pool/gpunp", noDriver, "info DRM008 pool/gpunp"},
+				findings: []string{"blocker DRM004 pool/gpunp", noDriver, "warning DRM090 pool/gpunp", "warning DRM122 pool/gpunp"},
 				batches:  node + "0 | " + node + "1",
 				evicted:  []string{"speech/whisper-58f7c6d9b-7kq2m", "speech/whisper-58f7c6d9b-vz4xn"},
 			},
@@ -68,13 +70,13 @@ func bottlerocket() site {
 			{
 				// The DaemonSet is for the other pool, and its edit would not help this one.
 				op: plan.Migrate, pool: "gpu-bottlerocket", refused: true, class: ownClass,
-				findings: []string{"blocker DRM004 pool/gpu-bottlerocket", noDriver, "info DRM008 pool/gpu-bottlerocket"},
+				findings: []string{"blocker DRM004 pool/gpu-bottlerocket", noDriver, "warning DRM122 pool/gpu-bottlerocket"},
 				batches:  "ip-10-1-4-21" + zone + " | ip-10-1-4-22" + zone,
 				evicted:  []string{"render/frames-0", "render/frames-1"},
 			},
 			{
 				op: plan.Migrate, pool: "gpu-al2023", refused: true, class: ownClass,
-				findings: []string{"blocker DRM015 daemonset/" + static, noDriver, "info DRM008 node/ip-10-1-5-31" + zone},
+				findings: []string{"blocker DRM015 daemonset/" + static, noDriver, "warning DRM122 pool/gpu-al2023"},
 				batches:  "ip-10-1-5-31" + zone, evicted: []string{"render/frames-2"},
 			},
 		},
@@ -90,23 +92,25 @@ func eksKarpenter() site {
 		plans: []wanted{
 			{
 				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
-				findings:  []string{"blocker DRM003 daemonset/" + static},
+				findings: []string{
+					"blocker DRM003 daemonset/" + static, "warning DRM071 nodes",
+					"warning DRM064 daemonset/" + static, "warning DRM064 daemonset/" + static, // one crashes, one's node is down
+				},
 				restarted: []string{static + "-q6bzx", static + "-hd4wk", static + "-v9tns", static + "-n7xcp"},
 			},
 			{
 				op: plan.Migrate, pool: "gpu-l4", refused: true, class: ownClass,
 				findings: append([]string{
 					"blocker DRM002 node/" + old,
-					"blocker DRM023 pod/apps/rank-0", // two budgets: no such pod can be evicted
-					"warning DRM018 pod/apps/chat-7b5f8d9c6-2mkx7", "warning DRM018 pod/apps/chat-7b5f8d9c6-w8zqn",
-					"info DRM008 pool/gpu-l4",
+					"blocker DRM023 statefulset/apps/rank", // two budgets: no such pod can be evicted
+					"warning DRM018 replicaset/apps/chat-7b5f8d9c6", "warning DRM033 pool/gpu-l4", "warning DRM087 pool/gpu-l4",
 				}, unprepared...),
 				batches: "ip-10-2-1-41.ec2.internal | " + old,
 				evicted: []string{"apps/chat-7b5f8d9c6-2mkx7", "apps/chat-7b5f8d9c6-w8zqn", "apps/rank-0"}, // the third has no node yet
 			},
 			{
 				op: plan.Migrate, pool: "gpu-reserved", refused: true, class: ownClass,
-				findings: append([]string{"blocker DRM021 node/" + down, "info DRM008 node/" + down}, unprepared...),
+				findings: append([]string{"blocker DRM021 node/" + down}, unprepared...),
 				batches:  down,
 			},
 		},
@@ -115,26 +119,23 @@ func eksKarpenter() site {
 
 func openShift() site {
 	const ds, mps = "nvidia-gpu-operator/nvidia-device-plugin-daemonset", "nvidia-gpu-operator/nvidia-device-plugin-mps-control-daemon"
-	unprepared := []string{"blocker DRM003 daemonset/" + ds, "blocker DRM015 daemonset/" + ds, noDriver}
 	return site{
 		name:   "openshift",
 		owners: map[string]string{ds: "operator ClusterPolicy/gpu-cluster-policy", mps: "operator ClusterPolicy/gpu-cluster-policy"},
 		plans: []wanted{
 			{
-				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
-				findings:  []string{"blocker DRM003 daemonset/" + ds, "blocker DRM003 daemonset/" + mps},
-				restarted: []string{ds + "-7zqkd", ds + "-x4mwp"},
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, gate: gate.GPUOperatorName,
 			},
 			{
-				op: plan.Migrate, pool: "gpu-a100", refused: true, class: ownClass,
-				findings: append([]string{"blocker DRM019 pod/rhoai-notebooks/bench-0"}, unprepared...),
+				op: plan.Migrate, pool: "gpu-a100", refused: true, class: ownClass, gate: gate.GPUOperatorName,
+				findings: []string{"blocker DRM019 statefulset/rhoai-notebooks/bench", noDriver},
 				batches:  "gpu-a100-0", evicted: []string{"rhoai-notebooks/bench-0"},
 			},
 			{
 				// The operator deploys nothing where its labels are empty: gpu-l40s-1 has GPUs
-				// that nobody advertises.
-				op: plan.Migrate, pool: "gpu-l40s", refused: true, class: ownClass,
-				findings: append([]string{"warning DRM026 node/gpu-l40s-1"}, unprepared...),
+				// that nobody advertises, and it would make "true" of an empty label one day.
+				op: plan.Migrate, pool: "gpu-l40s", refused: true, class: ownClass, gate: gate.GPUOperatorName,
+				findings: []string{"unknown DRM029 node/gpu-l40s-1", "warning DRM084 node/gpu-l40s-1", noDriver},
 				batches:  "gpu-l40s-0", skipped: []string{"gpu-l40s-1 has no nvidia.com/gpu"},
 				evicted: []string{"rhoai-serving/granite-predictor-6d7c8b9f5-jw4xz"},
 			},

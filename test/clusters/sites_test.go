@@ -1,6 +1,9 @@
 package clusters
 
-import "github.com/dramigrate/dramigrate/internal/plan"
+import (
+	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/plan"
+)
 
 const (
 	nvidiaDriver = "dra-driver-nvidia-gpu"
@@ -13,8 +16,8 @@ const (
 )
 
 // sites are the clusters of testdata/clusters. Where somebody else owns the plugin's
-// DaemonSet the right plan today is one that names the owner and is refused; each of
-// these owners has its own switch that a later version can use.
+// DaemonSet, its vendor's switch is the gate; where it has none, the right plan names
+// the owner, shows what is to change there, and is refused until it has.
 func sites() []site {
 	return []site{
 		standaloneChart(), staticManifest(), gpuOperator(), gke(), aksManaged(), bottlerocket(), eksKarpenter(),
@@ -44,9 +47,10 @@ func standaloneChart() site {
 				evicted: []string{"inference/llm-gateway-6f9c7b8d5-2xk9q", "inference/llm-gateway-6f9c7b8d5-8mzvw"},
 			},
 			{
-				op: plan.Migrate, pool: "gpu-h100", refused: true, class: ownClass, findings: unprepared,
-				batches: h + "1" + zone + " | " + h + "2" + zone,
-				evicted: []string{"training/pretrain-7b-worker-0", "training/pretrain-7b-worker-1"},
+				op: plan.Migrate, pool: "gpu-h100", refused: true, class: ownClass,
+				findings: append([]string{"warning DRM122 pool/gpu-h100"}, unprepared...),
+				batches:  h + "1" + zone + " | " + h + "2" + zone,
+				evicted:  []string{"training/pretrain-7b-worker-0", "training/pretrain-7b-worker-1"},
 			},
 		},
 	}
@@ -61,22 +65,22 @@ func staticManifest() site {
 			{
 				// It tolerates only the GPU taint: every node but the control plane's.
 				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass,
+				findings:  []string{"warning DRM071 nodes"},
 				restarted: []string{static + "-jq8zt", static + "-r5ndk", static + "-w7vxl", static + "-bm4cg", static + "-t9phf"},
 			},
 			{
 				op: plan.Migrate, pool: "train-a100", selector: "pool=train-a100", refused: true, class: ownClass,
 				findings: []string{"blocker DRM015 " + ds, noDriver,
 					"blocker DRM019 pod/research/notebook-anna", "blocker DRM019 pod/research/notebook-anna", // bare, and an emptyDir
-					"info DRM008 pool/train-a100"},
+					"warning DRM138 daemonset/monitoring/dcgm-exporter"},
 				batches: "a100-1 | a100-2",
 				evicted: []string{"research/finetune-0", "research/notebook-anna"}, // old-eval has ended
 			},
 			{
 				op: plan.Migrate, pool: "infer-l40s", selector: "pool=infer-l40s", refused: true, class: ownClass,
 				findings: []string{"blocker DRM015 " + ds, noDriver,
-					"blocker DRM019 pod/inference/triton-5b7d9f6c4-kx2nv", "blocker DRM019 pod/inference/triton-5b7d9f6c4-pm8wq",
-					"warning DRM018 pod/inference/triton-5b7d9f6c4-kx2nv", "warning DRM018 pod/inference/triton-5b7d9f6c4-pm8wq",
-					"info DRM008 pool/infer-l40s"},
+					"blocker DRM019 replicaset/inference/triton-5b7d9f6c4", "warning DRM018 replicaset/inference/triton-5b7d9f6c4",
+					"warning DRM138 daemonset/monitoring/dcgm-exporter"},
 				batches: "l40s-1 | l40s-2",
 				evicted: []string{"inference/triton-5b7d9f6c4-kx2nv", "inference/triton-5b7d9f6c4-pm8wq"}, // web has no GPU
 			},
@@ -86,27 +90,26 @@ func staticManifest() site {
 
 func gpuOperator() site {
 	const ds, mps = "gpu-operator/nvidia-device-plugin-daemonset", "gpu-operator/nvidia-device-plugin-mps-control-daemon"
-	unprepared := []string{"blocker DRM003 daemonset/" + ds, "blocker DRM015 daemonset/" + ds, noDriver}
 	return site{
 		name:   "gpu-operator",
 		owners: map[string]string{ds: "operator ClusterPolicy/cluster-policy", mps: "operator ClusterPolicy/cluster-policy"},
 		plans: []wanted{
 			{
-				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
-				findings:  []string{"blocker DRM003 daemonset/" + ds, "blocker DRM003 daemonset/" + mps},
-				restarted: []string{ds + "-h1093", ds + "-zc3ea", ds + "-b8d4f"},
+				// The operator's labels move its plugin: no edit, no restart.
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, gate: gate.GPUOperatorName,
 			},
 			{
-				op: plan.Migrate, pool: "dgx", selector: "node-pool=dgx", refused: true, class: ownClass, findings: unprepared,
-				batches: "dgx-01 | dgx-02",
-				evicted: []string{"nlp/embed-0", "nlp/embed-1"}, // the validator's pod has ended
+				op: plan.Migrate, pool: "dgx", selector: "node-pool=dgx", refused: true, class: ownClass, gate: gate.GPUOperatorName,
+				findings: []string{noDriver, "warning DRM138 daemonset/gpu-operator/nvidia-dcgm-exporter"},
+				batches:  "dgx-01 | dgx-02",
+				evicted:  []string{"nlp/embed-0", "nlp/embed-1"}, // the validator's pod has ended
 			},
 			{
-				// The operator is at work on edge-02: it is left alone, and not for having
-				// no GPUs.
-				op: plan.Migrate, pool: "edge", selector: "node-pool=edge", refused: true, class: ownClass,
-				findings: append([]string{"warning DRM026 node/edge-02"}, unprepared...),
-				batches:  "edge-01", skipped: []string{"edge-02 has no nvidia.com/gpu"},
+				// The operator is at work on edge-02, and brings the plugin back there.
+				op: plan.Migrate, pool: "edge", selector: "node-pool=edge", refused: true, class: ownClass, gate: gate.GPUOperatorName,
+				findings: []string{"blocker DRM060 node/edge-02", "blocker DRM081 node/edge-02", noDriver,
+					"warning DRM138 daemonset/gpu-operator/nvidia-dcgm-exporter"},
+				batches: "edge-01", skipped: []string{"edge-02 has no nvidia.com/gpu"},
 				evicted: []string{"vision/detector-8494bd5f7d-vq7rn"},
 			},
 		},
@@ -127,8 +130,9 @@ func migMixed() site {
 			},
 			{
 				op: plan.Migrate, pool: "a100-mig", selector: "pool=a100-mig", refused: true, class: ownClass, resources: both,
-				findings: []string{"blocker DRM009 node/a100-mig-1", "blocker DRM009 node/a100-mig-2", "blocker DRM015 daemonset/" + ds, noDriver},
-				batches:  "a100-mig-2", skipped: []string{"a100-mig-1 has no nvidia.com/gpu"},
+				findings: []string{"blocker DRM009 node/a100-mig-1", "blocker DRM009 node/a100-mig-2", "blocker DRM015 daemonset/" + ds, noDriver,
+					"blocker DRM100 resource/nvidia.com/mig-1g.10gb"}, // it needs a class of its own
+				batches: "a100-mig-2", skipped: []string{"a100-mig-1 has no nvidia.com/gpu"},
 				evicted: []string{"teach/lab-5c7d8f9b6-x9tnd", "train/sft-0"}, // slices of one plugin leave together
 			},
 			{
@@ -162,7 +166,7 @@ func timeSlicing() site {
 			},
 			{
 				op: plan.Migrate, pool: "ci", selector: "pool=ci", refused: true, class: ownClass, resources: both,
-				findings: append([]string{"blocker DRM008 node/t4-ci-1"}, unprepared...),
+				findings: append([]string{"blocker DRM008 node/t4-ci-1", "blocker DRM101 job/ci/unit-tests", "warning DRM110 job/ci/unit-tests"}, unprepared...),
 				skipped:  []string{"t4-ci-1 has no nvidia.com/gpu"},
 			},
 			{
@@ -185,7 +189,7 @@ func doubleAdvertised() site {
 				// The run goes on: the closed node first. The node with two mechanisms is done
 				// as far as the tool's marks go, and stops everything.
 				op: plan.Migrate, pool: "gpu-a", refused: true, class: "adopt gpu.nvidia.com",
-				findings: []string{"blocker DRM010 node/" + n("12")},
+				findings: []string{"blocker DRM010 node/" + n("12"), "warning DRM122 pool/gpu-a"},
 				batches:  n("13") + " | " + n("14"),
 				skipped: []string{
 					n("11") + " is on DRA already, by run r-20260914-0841-7k2q",
@@ -196,7 +200,7 @@ func doubleAdvertised() site {
 			},
 			{
 				op: plan.Rollback, pool: "gpu-a", refused: true,
-				findings: []string{"blocker DRM010 node/" + n("12")},
+				findings: []string{"blocker DRM010 node/" + n("12"), "warning DRM122 pool/gpu-a"},
 				batches:  n("13") + " | " + n("11") + " | " + n("12"),
 				skipped:  []string{n("14") + " is on the device plugin"},
 				// Of the pods of node 12 the one without a claim stays: it has a GPU of the
@@ -228,15 +232,15 @@ func amd() site {
 				op: plan.Migrate, pool: "mi300x", selector: "pool=mi300x", refused: true, class: "create dramigrate-amd-gpu",
 				findings: []string{
 					"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + ds, "blocker DRM015 daemonset/" + driver,
+					"blocker DRM027 driver/gpu.amd.com",
 					"blocker DRM022 pool/mi300x", // the driver wants gpu-mode=dra
-					"blocker DRM027 driver/gpu.amd.com", "info DRM008 pool/mi300x",
 				},
 				batches: "mi300x-1 | mi300x-2", evicted: []string{"llm/serve-0", "llm/serve-1"},
 			},
 			{
 				// Moved by hand: the plugin keeps off it by another label.
 				op: plan.Migrate, pool: "mi210", selector: "pool=mi210", refused: true, class: "create dramigrate-amd-gpu",
-				findings: []string{"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + driver, "blocker DRM027 driver/gpu.amd.com", "info DRM008 node/mi210-1"},
+				findings: []string{"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + driver, "blocker DRM027 driver/gpu.amd.com"},
 				batches:  "mi210-1",
 			},
 		},
@@ -297,7 +301,7 @@ func computeDomains() site {
 				op: plan.Prepare, refused: true,
 				findings: []string{
 					"blocker DRM003 daemonset/" + driver, "blocker DRM013 daemonset/" + driver, "blocker DRM027 daemonset/" + driver,
-					"warning DRM006 pod/hpc/nccl-worker-0", "warning DRM006 pod/hpc/nccl-worker-1",
+					"warning DRM006 mpijob/hpc/nccl",
 				},
 				restarted: []string{static + "-kq8zt", static + "-w4nxv", driver + "-5jzpd", driver + "-m8qtc"},
 			},
@@ -306,7 +310,7 @@ func computeDomains() site {
 				op: plan.Migrate, pool: "gb200", selector: "pool=gb200", refused: true, class: ownClass,
 				findings: []string{
 					"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + static, "blocker DRM015 daemonset/" + driver, "blocker DRM027 daemonset/" + driver,
-					"blocker DRM006 pod/hpc/nccl-worker-0", "blocker DRM006 pod/hpc/nccl-worker-1",
+					"blocker DRM006 mpijob/hpc/nccl", "warning DRM122 pool/gb200",
 				},
 				batches: "gb200-1 | gb200-2", evicted: []string{"hpc/nccl-worker-0", "hpc/nccl-worker-1"},
 			},

@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
 	"github.com/dramigrate/dramigrate/test/cluster/e2e"
 	"github.com/dramigrate/dramigrate/test/cluster/manifests"
@@ -67,7 +63,7 @@ func (r *rig) afterGrace(ctx context.Context) (graceFigures, error) {
 	f.afterRestart = r.readyWithin(ctx, lateWatch)
 	begin := time.Now()
 	for _, node := range moved {
-		if err := r.list(ctx, node); err != nil {
+		if err := r.bench.ListPodResources(ctx, node); err != nil {
 			return f, err
 		}
 	}
@@ -116,18 +112,4 @@ func (r *rig) readyWithin(ctx context.Context, limit time.Duration) int {
 		return ""
 	})
 	return n
-}
-
-// list calls List of a kubelet's PodResources API.
-func (r *rig) list(ctx context.Context, node string) error {
-	socket := filepath.Join(r.bench.KubeletDir(node), "pod-resources", "kubelet.sock")
-	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return fmt.Errorf("node/%s: kubelet: %w", node, err)
-	}
-	defer func() { _ = conn.Close() }()
-	if _, err := podresources.NewPodResourcesListerClient(conn).List(ctx, &podresources.ListPodResourcesRequest{}); err != nil {
-		return fmt.Errorf("node/%s: kubelet: %w", node, err)
-	}
-	return nil
 }

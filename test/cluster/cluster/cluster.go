@@ -58,6 +58,10 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	if err != nil {
 		return nil, err
 	}
+	kubelets, err := o.buildKubelets(ctx, builder, bin.Kubelet)
+	if err != nil {
+		return nil, err
+	}
 	if o.Program == "" {
 		if o.Program, err = builder.Program(ctx); err != nil {
 			return nil, err
@@ -75,7 +79,7 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 			err = errors.Join(fmt.Errorf("cluster %s: %w", c.dir, err), c.Stop())
 		}
 	}()
-	return c, c.start(ctx, cache, bin)
+	return c, c.start(ctx, cache, bin, kubelets)
 }
 
 // MissingError says that this machine or user cannot run real kubelets.
@@ -107,9 +111,9 @@ func (c *Cluster) makeDir() (err error) {
 	return os.MkdirAll(c.dir, 0o755)
 }
 
-func (c *Cluster) start(ctx context.Context, cache string, bin build.Binaries) (err error) {
+func (c *Cluster) start(ctx context.Context, cache string, bin build.Binaries, kubelets map[string]string) (err error) {
 	begin := time.Now()
-	programs, err := installPrograms(c.dir, c.options, bin)
+	programs, err := installPrograms(c.dir, c.options, kubelets)
 	if err != nil {
 		return err
 	}

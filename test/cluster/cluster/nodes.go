@@ -53,7 +53,7 @@ func (c *Cluster) prepareNodes(p programs) error {
 			Name: spec.Name, Taints: spec.Taints, GPUs: gpu.NewSet(spec.Name, spec.GPUs),
 			Addr: addr, Port: port, StatusInterval: c.options.StatusInterval,
 			Images: c.options.Images, CommandDir: p.commandDir,
-			ClusterDir: c.dir, Program: p.cluster, Kubelet: p.kubelet,
+			ClusterDir: c.dir, Program: p.cluster, Kubelet: p.kubelets[spec.Name],
 		}, c.plane)
 		if err != nil {
 			return err

@@ -35,13 +35,22 @@ const (
 	KubeletQuick Kubelet = "quick"
 )
 
+func (k Kubelet) validate() error {
+	switch k {
+	case KubeletStock, KubeletQuick:
+		return nil
+	default:
+		return fmt.Errorf("unknown kubelet %q: want %q or %q", k, KubeletStock, KubeletQuick)
+	}
+}
+
 // Options say what a cluster is.
 type Options struct {
 	// Dir is the state folder; empty means a new temporary one, removed by Stop.
 	Dir string
 	// Version of Kubernetes, for instance "v1.36.3"; empty means DefaultVersion.
 	Version string
-	// Kubelet of all real nodes.
+	// Kubelet of all real nodes that do not name one.
 	Kubelet Kubelet
 	// Nodes have real kubelets; they need Linux and root.
 	Nodes []NodeSpec
@@ -75,6 +84,11 @@ type NodeSpec struct {
 	Taints []corev1.Taint    `json:"taints,omitempty"`
 	// GPUs is how many simulated GPUs the node has.
 	GPUs int `json:"gpus,omitempty"`
+	// KubeletVersion is the Kubernetes version of a real node's kubelet, which may be
+	// older than the control plane; empty means the cluster's.
+	KubeletVersion string `json:"kubeletVersion,omitempty"`
+	// Kubelet is the build of a real node's kubelet; empty means the cluster's.
+	Kubelet Kubelet `json:"kubelet,omitempty"`
 }
 
 // DefaultImages are the images that every cluster can run and the shipped
@@ -107,10 +121,8 @@ func (o *Options) complete() error {
 	images := DefaultImages()
 	maps.Copy(images, o.Images)
 	o.Images = images
-	switch o.Kubelet {
-	case KubeletStock, KubeletQuick:
-	default:
-		return fmt.Errorf("unknown kubelet %q: want %q or %q", o.Kubelet, KubeletStock, KubeletQuick)
+	if err := o.Kubelet.validate(); err != nil {
+		return err
 	}
 	if o.StatusInterval < 0 {
 		return fmt.Errorf("status interval %s is negative", o.StatusInterval)
@@ -133,6 +145,9 @@ func (o *Options) validateNodes() error {
 			}
 			if n.GPUs < 0 {
 				return fmt.Errorf("node/%s: %d GPUs", n.Name, n.GPUs)
+			}
+			if err := n.Kubelet.validate(); err != nil {
+				return fmt.Errorf("node/%s: %w", n.Name, err)
 			}
 			seen[n.Name] = true
 		}

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,15 +15,42 @@ import (
 // cluster's folder: the cache may be out of a node's sight, and is changed by
 // builds while the cluster runs.
 type programs struct {
-	cluster    string
-	kubelet    string
+	cluster string
+	// kubelets by node.
+	kubelets   map[string]string
 	commandDir string
 }
 
-func installPrograms(dir string, o Options, bin build.Binaries) (programs, error) {
+// buildKubelets returns the kubelet of each real node; those of the cluster's own
+// version and build are at path.
+func (o *Options) buildKubelets(ctx context.Context, builder build.Builder, path string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, n := range o.Nodes {
+		version, kubelet := n.KubeletVersion, n.Kubelet
+		if version == "" {
+			version = o.Version
+		}
+		if kubelet == "" {
+			kubelet = o.Kubelet
+		}
+		out[n.Name] = path
+		if version == o.Version && kubelet == o.Kubelet {
+			continue
+		}
+		var err error
+		if out[n.Name], err = builder.Kubelet(ctx, version, kubelet == KubeletQuick); err != nil {
+			return nil, fmt.Errorf("node/%s: %w", n.Name, err)
+		}
+	}
+	return out, nil
+}
+
+// installPrograms puts the programs into the cluster's folder; kubelets are those of
+// the cache, by node.
+func installPrograms(dir string, o Options, kubelets map[string]string) (programs, error) {
 	p := programs{
 		cluster:    filepath.Join(dir, "bin", "cluster"),
-		kubelet:    filepath.Join(dir, "bin", "kubelet"),
+		kubelets:   map[string]string{},
 		commandDir: filepath.Join(dir, "bin", "commands"),
 	}
 	if err := os.MkdirAll(p.commandDir, 0o755); err != nil {
@@ -31,10 +59,16 @@ func installPrograms(dir string, o Options, bin build.Binaries) (programs, error
 	if err := install(o.Program, p.cluster); err != nil {
 		return programs{}, err
 	}
-	if len(o.Nodes) > 0 {
-		if err := install(bin.Kubelet, p.kubelet); err != nil {
+	for node, from := range kubelets {
+		// The folder's name tells builds apart: v1.37.2-quick, v1.35.4-kubelet.
+		to := filepath.Join(dir, "bin", filepath.Base(filepath.Dir(filepath.Dir(from))), "kubelet")
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return programs{}, err
 		}
+		if err := install(from, to); err != nil {
+			return programs{}, err
+		}
+		p.kubelets[node] = to
 	}
 	for _, name := range shippedCommands() {
 		if err := install(p.cluster, filepath.Join(p.commandDir, name)); err != nil {

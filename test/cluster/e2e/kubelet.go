@@ -15,10 +15,9 @@ import (
 // its socket from outside the node. It makes no List call, which would change what
 // the kubelet remembers.
 func (b *Bench) Advertised(ctx context.Context, node string) ([]string, error) {
-	socket := filepath.Join(b.KubeletDir(node), "pod-resources", "kubelet.sock")
-	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := b.podResources(node)
 	if err != nil {
-		return nil, fmt.Errorf("node/%s: kubelet: %w", node, err)
+		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
 	answer, err := podresources.NewPodResourcesListerClient(conn).GetAllocatableResources(ctx, &podresources.AllocatableResourcesRequest{})
@@ -33,4 +32,27 @@ func (b *Bench) Advertised(ctx context.Context, node string) ([]string, error) {
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// ListPodResources makes one List call to a node's kubelet, which lets it forget the
+// devices of pods that are gone.
+func (b *Bench) ListPodResources(ctx context.Context, node string) error {
+	conn, err := b.podResources(node)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := podresources.NewPodResourcesListerClient(conn).List(ctx, &podresources.ListPodResourcesRequest{}); err != nil {
+		return fmt.Errorf("node/%s: kubelet: %w", node, err)
+	}
+	return nil
+}
+
+func (b *Bench) podResources(node string) (*grpc.ClientConn, error) {
+	socket := filepath.Join(b.KubeletDir(node), "pod-resources", "kubelet.sock")
+	conn, err := grpc.NewClient("unix:"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, fmt.Errorf("node/%s: kubelet: %w", node, err)
+	}
+	return conn, nil
 }

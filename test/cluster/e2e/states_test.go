@@ -34,7 +34,9 @@ func TestFoundStates(t *testing.T) {
 	}))
 	before := map[string]nodeIs{"gpu-a-1": f.look("gpu-a-1"), "gpu-a-2": f.look("gpu-a-2")}
 	f.prepare()
+	watch := f.watch("gpu-a", "gpu-a-1", "gpu-a-2")
 	f.run(0, apply("gpu-a")...)
+	f.watched(watch, "gpu-a", "gpu-a-1", "gpu-a-2")
 
 	for node, cordoned := range map[string]bool{"gpu-a-1": true, "gpu-a-2": false} {
 		n, err := f.Client().CoreV1().Nodes().Get(f.ctx, node, metav1.GetOptions{})

@@ -61,7 +61,7 @@ func (t Tool) Start(ctx context.Context, args ...string) (*Process, error) {
 	args = append(append([]string{}, args...), "--kubeconfig", t.Kubeconfig)
 	p := &Process{cmd: exec.CommandContext(ctx, t.Binary, args...), args: args, stdout: &buffer{}, stderr: &buffer{}, done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
-	p.cmd.Env = append(os.Environ(), "NO_COLOR=1", "KUBECONFIG=")
+	p.cmd.Env = append(os.Environ(), "NO_COLOR=1", "COLUMNS=", "KUBECONFIG=")
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start dramigrate: %w", err)
 	}
@@ -85,7 +85,8 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Signal sends a signal.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
-// Stderr is what it has said so far.
+// Stdout and Stderr are what it has said so far.
+func (p *Process) Stdout() string { return p.stdout.String() }
 func (p *Process) Stderr() string { return p.stderr.String() }
 
 // buffer can be read while a process writes to it.

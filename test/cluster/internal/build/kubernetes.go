@@ -92,15 +92,8 @@ func (b Builder) Kubernetes(ctx context.Context, version string, quickKubelet bo
 	if !quickKubelet {
 		return out, nil
 	}
-	quick := target{
-		version: version, dir: stock.dir + "-quick", files: files,
-		commands: []command{kubeletCommand}, constants: quickConstants(),
-	}
-	if err := b.ensure(ctx, quick); err != nil {
-		return Binaries{}, fmt.Errorf("build quick kubelet %s: %w", version, err)
-	}
-	out.Kubelet = filepath.Join(quick.dir, "bin", "kubelet")
-	return out, nil
+	out.Kubelet, err = b.Kubelet(ctx, version, true)
+	return out, err
 }
 
 // target is one folder of the cache: src holds its module, bin what was built.

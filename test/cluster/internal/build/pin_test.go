@@ -109,8 +109,8 @@ func TestLinkFlags(t *testing.T) {
 
 func TestPinnedVersions(t *testing.T) {
 	got := strings.Join(versions.Pinned(), " ")
-	if got != "v1.36.3 v1.37.2" {
-		t.Errorf("pinned %q, want the floor v1.36.3 and v1.37.2", got)
+	if got != "v1.35.4 v1.36.3 v1.37.2" {
+		t.Errorf("pinned %q, want v1.35.4 for its kubelet, the floor v1.36.3 and v1.37.2", got)
 	}
 	for _, v := range versions.Pinned() {
 		files, err := versions.Lookup(v)

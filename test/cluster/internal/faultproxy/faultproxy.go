@@ -97,8 +97,7 @@ func Start(config *rest.Config, hook Hook) (*Proxy, error) {
 
 func (p *Proxy) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.Method {
-		case http.MethodGet, http.MethodHead, http.MethodOptions:
+		if reads(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -122,6 +121,16 @@ func (p *Proxy) handler(next http.Handler) http.Handler {
 		}
 		answer.send(w)
 	})
+}
+
+// reads says that a request changes nothing. A review of the caller's own rights is sent
+// by POST and stored nowhere.
+func reads(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return true
+	}
+	return strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews")
 }
 
 // renewal tells a Lease's update: taking, renewing and releasing one look alike

@@ -1,0 +1,58 @@
+package checks
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+)
+
+func drm100() Check {
+	return Check{
+		Code:       "DRM100",
+		Title:      "Pods of the pool ask for a resource that needs a DeviceClass of its own",
+		Why:        "A DeviceClass maps one name. A MIG profile (nvidia.com/mig-1g.10gb) or a model (nvidia.com/a100) is another resource than nvidia.com/gpu: once the plugin is gone from the pool nothing serves it, and the pods that ask for it wait for ever.",
+		Fix:        "Make a class for each such name before the pool moves. It must select only the devices that the name stands for: of MIG by type and profile, of a model by productName.",
+		Sources:    []string{"kubernetes-sigs/dra-driver-nvidia-gpu, demo/specs/extended-resources", "NVIDIA/k8s-device-plugin#424", "KEP-5004"},
+		Operations: []string{Migrate},
+		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartClasses},
+		Run: func(in Input) []Finding {
+			asking := map[string][]string{} // resource → owners
+			for _, p := range in.besides() {
+				classes, _ := in.unserved(&p)
+				for _, r := range classes {
+					add(asking, r, ownerObject(&p))
+				}
+			}
+			var out []Finding
+			for _, r := range slices.Sorted(maps.Keys(asking)) {
+				slices.Sort(asking[r])
+				out = append(out, Finding{
+					Code: "DRM100", Severity: Blocker, Object: "resource/" + r,
+					Message: fmt.Sprintf("asked for on the pool by %s, and no DeviceClass maps it: without the plugin nothing serves it", few(asking[r])),
+					Remedy:  in.classRemedy(r),
+				})
+			}
+			return out
+		},
+	}
+}
+
+// besides are the unfinished pods on the operation's nodes that ask for another resource
+// than the one that the run maps.
+func (in Input) besides() []cluster.Pod {
+	var out []cluster.Pod
+	for _, v := range in.targets() {
+		for i := range v.Pods {
+			p := &v.Pods[i]
+			if !p.Finished() && !p.IsHelper() && slices.ContainsFunc(p.Requests, func(r cluster.Request) bool {
+				f, _ := in.fateOf(string(r.Resource))
+				return r.Count > 0 && f != served
+			}) {
+				out = append(out, *p)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,129 @@
+package checks
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
+)
+
+func drm122() Check {
+	return Check{
+		Code:       "DRM122",
+		Title:      "Evicted pods have nowhere else to go",
+		Why:        "While a node is closed its pods need devices on others. Where the pool is the only capacity, they wait until the node is open again: minutes in which the workload is smaller or away. The count here is coarse: free devices of open nodes that the pods' node selectors admit; taints, memory, affinity between pods and what other pods take meanwhile are not looked at.",
+		Fix:        "Accept the wait, scale the workload down for the window, or bring a spare node.",
+		Sources:    []string{"KEP-5004, \"one node at a time\"", "kubernetes-sigs/karpenter#740"},
+		Advises:    true,
+		Operations: []string{Migrate, Rollback},
+		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartSlices},
+		Run: func(in Input) []Finding {
+			node, moving, need := in.fullest()
+			if need == 0 {
+				return nil
+			}
+			free := in.freeDevices()
+			var room int64
+			for i := range in.Snapshot.Nodes {
+				n := &in.Snapshot.Nodes[i]
+				if n.Name != node && free[n.Name] > 0 && !n.Spec.Unschedulable && slices.ContainsFunc(moving, func(p cluster.Pod) bool { return admits(n, p.NodeLabels) }) {
+					room += free[n.Name]
+				}
+			}
+			if room >= need {
+				return nil
+			}
+			owners := map[string]bool{}
+			var names []string
+			for i := range moving {
+				if o := ownerObject(&moving[i]); !owners[o] {
+					owners[o] = true
+					names = append(names, o)
+				}
+			}
+			slices.Sort(names)
+			return []Finding{{
+				Code: "DRM122", Severity: Warning, Object: in.poolObject(),
+				Message: fmt.Sprintf("the pods of node %s alone need %s (%s), and of those on other nodes that their node selectors admit %s free: while such a node is closed pods with about %s wait",
+					node, words.Count(int(need), "device"), few(names), words.Plural(int(room), "is", "are"), words.Count(int(need-room), "device")),
+				Remedy: "accept that they wait for their node, with small batches (--max-unavailable 1), scale the workload down for the window, or add a node",
+			}}
+		},
+	}
+}
+
+// fullest is the node whose evicted pods need the most devices, the first by name.
+func (in Input) fullest() (node string, moving []cluster.Pod, need int64) {
+	for _, v := range in.targets() {
+		var sum int64
+		var pods []cluster.Pod
+		for _, p := range in.evictions(v) {
+			if n := devicesOf(&p, in.Resources); n > 0 {
+				sum += n
+				pods = append(pods, p)
+			}
+		}
+		if sum > need {
+			node, moving, need = v.Node.Name, pods, sum
+		}
+	}
+	return node, moving, need
+}
+
+// freeDevices are the devices of each node that no pod has: of those that the plugin
+// advertises, or, on a node without, of those that the driver publishes.
+func (in Input) freeDevices() map[string]int64 {
+	out := map[string]int64{}
+	for i := range in.Snapshot.Nodes {
+		n := &in.Snapshot.Nodes[i]
+		count, _ := cluster.NodeView{Node: n}.Allocatable(in.Resource)
+		if count > 0 {
+			out[n.Name] = count
+		}
+	}
+	published := map[string]int64{}
+	for i := range in.Snapshot.Slices {
+		s := &in.Snapshot.Slices[i]
+		if s.Spec.Driver == in.Driver && s.Spec.NodeName != nil && out[*s.Spec.NodeName] == 0 {
+			published[*s.Spec.NodeName] += int64(len(s.Spec.Devices))
+		}
+	}
+	for name, count := range published {
+		out[name] = count
+	}
+	for i := range in.Snapshot.Pods {
+		if p := &in.Snapshot.Pods[i]; p.Node != "" && !p.Finished() && out[p.Node] > 0 {
+			out[p.Node] -= p.DevicesNeeded(in.Resource)
+		}
+	}
+	return out
+}
+
+func devicesOf(p *cluster.Pod, resources []string) int64 {
+	var sum int64
+	for _, r := range resources {
+		sum += p.DevicesNeeded(r)
+	}
+	return sum
+}
+
+// admits says whether a node could have a pod with these requirements, as reach.admit
+// does of several nodes.
+func admits(n *corev1.Node, requirements []corev1.NodeSelectorRequirement) bool {
+	return perKey(requirements, func(q corev1.NodeSelectorRequirement) bool {
+		value, has := n.Labels[q.Key]
+		switch q.Operator {
+		case corev1.NodeSelectorOpIn:
+			return has && slices.Contains(q.Values, value)
+		case corev1.NodeSelectorOpNotIn:
+			return !has || !slices.Contains(q.Values, value)
+		case corev1.NodeSelectorOpDoesNotExist:
+			return !has
+		default: // Exists, Gt, Lt
+			return has
+		}
+	})
+}
