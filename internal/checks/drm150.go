@@ -30,7 +30,7 @@ func drm150() Check {
 			}
 			return []Finding{{
 				Code: "DRM150", Severity: Info, Object: in.poolObject(),
-				Message: fmt.Sprintf("has identical whole GPUs (%s), and nothing in the cluster selects, shares or falls back among devices: %d pods of %d owners would be served unchanged. Gained: selection by attributes, claims shared by pods, alternatives, taints of single devices. Given up: preemption for devices, NUMA alignment by the Topology Manager, device health in pod status, autoscalers that know the resource",
+				Message: fmt.Sprintf("has identical GPUs as far as labels tell (%s), and nothing in the cluster selects, shares or falls back among devices: %d pods of %d owners would be served unchanged. Gained: selection by attributes, claims shared by pods, alternatives, taints of single devices. Given up: preemption for devices, NUMA alignment by the Topology Manager, device health in pod status, autoscalers that know the resource",
 					by, len(pods), len(owners)),
 				Remedy: "weigh it: `dramigrate explain DRM150`; a pool that keeps the plugin works beside pools on DRA",
 			}}
@@ -71,6 +71,15 @@ func (in Input) choosy() bool {
 			return discovered(q.Key) || q.Key == gkeAccelerator
 		})
 	}
-	return slices.ContainsFunc(in.Snapshot.Pods, func(p cluster.Pod) bool { return !p.Finished() && wants(&p) }) ||
-		slices.ContainsFunc(in.Snapshot.Workloads, func(w cluster.Workload) bool { return !w.Finished && wants(&w.Template) })
+	for i := range in.Snapshot.Pods {
+		if p := &in.Snapshot.Pods[i]; !p.Finished() && wants(p) {
+			return true
+		}
+	}
+	for i := range in.Snapshot.Workloads {
+		if w := &in.Snapshot.Workloads[i]; !w.Finished && wants(&w.Template) {
+			return true
+		}
+	}
+	return false
 }
