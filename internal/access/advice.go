@@ -10,7 +10,8 @@ func (t table) advice() []Rule {
 		"which dashboards will show nothing any more")
 	dashboards.Withheld = true
 	return []Rule{
-		read("", "resourcequotas", "to see which quotas begin to count devices by class", "whether a quota will refuse pods"),
+		// A quota can leave every pod of a pool waiting, so nobody goes on without this.
+		wide("", "resourcequotas", "to see which quotas begin to count devices by class", "list"),
 		read("", "limitranges", "to see which limits apply to the pods that the tool and the driver run", "whether a LimitRange is in the way"),
 		read("", "namespaces", "to see the pod-security level that the driver's pods meet", "whether pod security lets the driver in"),
 		read("scheduling.k8s.io", "priorityclasses", "to see whether the priority that the driver asks for is there", "whether the driver's pods can be made"),

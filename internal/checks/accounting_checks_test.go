@@ -283,7 +283,7 @@ func TestDRM150(t *testing.T) {
 	}
 	pool := []string{"info pool/gpu"}
 	try(t, "DRM150", []given{
-		{"identical whole GPUs", Migrate, prepared, alike, pool, "identical GPUs as far as labels tell (nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB), and nothing in the cluster selects, shares or falls back among devices: 1 pods of 1 owners would be served unchanged"},
+		{"identical whole GPUs", Migrate, prepared, alike, pool, "identical GPUs as far as labels tell (nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB), and nothing in the cluster selects, shares or falls back among devices: 1 pod of 1 owner would be served unchanged"},
 		{"of one instance type", Migrate, prepared, func(s *state) {
 			s.node("n1").Labels["node.kubernetes.io/instance-type"] = "p4d.24xlarge"
 			s.node("n2").Labels["node.kubernetes.io/instance-type"] = "p4d.24xlarge"

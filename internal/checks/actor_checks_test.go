@@ -149,7 +149,9 @@ func TestDRM085(t *testing.T) {
 // B-161: it adds nodes for pods that wait; B-159: it cannot begin at none.
 func TestDRM086(t *testing.T) {
 	t.Parallel()
-	image := func(version string) func(*state) { return controller("registry.k8s.io/autoscaling/cluster-autoscaler:" + version) }
+	image := func(version string) func(*state) {
+		return controller("registry.k8s.io/autoscaling/cluster-autoscaler:" + version)
+	}
 	eks := all(labels("eks.amazonaws.com/nodegroup", "gpu-ng"), labels("k8s.amazonaws.com/accelerator", "nvidia-l4"))
 	pod := "warning pod/team/controller"
 	try(t, "DRM086", []given{

@@ -350,21 +350,6 @@ func TestDRM112(t *testing.T) {
 	})
 }
 
-func TestDRM113(t *testing.T) {
-	t.Parallel()
-	try(t, "DRM113", []given{
-		{"privileged with a GPU, k8s-device-plugin#1294", Migrate, prepared, func(s *state) { s.pod("train").Privileged = true }, []string{"warning replicaset/team/train"}, "sees all devices"},
-		{"by the variable alone", Migrate, prepared, func(s *state) { s.addPod("free", "n1", 0).VisibleDevices = "all" }, []string{"warning replicaset/team/free"}, "NVIDIA_VISIBLE_DEVICES=all"},
-		{"the variable says none", Migrate, prepared, func(s *state) { s.addPod("free", "n1", 0).VisibleDevices = "void" }, nil, ""},
-		{"a monitor's DaemonSet", Migrate, prepared, func(s *state) {
-			s.addDaemonSet("dcgm", nil, "")
-			s.runDaemon("dcgm", "n1").VisibleDevices = "all"
-		}, nil, ""},
-		{"privileged without GPUs", Migrate, prepared, func(s *state) { s.addPod("agent", "n1", 0).Privileged = true }, nil, ""},
-		{"on another pool", Migrate, prepared, func(s *state) { s.addPod("free", "m1", 0).VisibleDevices = "all" }, nil, ""},
-	})
-}
-
 func TestDRM114(t *testing.T) {
 	t.Parallel()
 	claiming := func(s *state) *cluster.Workload {

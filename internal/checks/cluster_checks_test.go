@@ -182,7 +182,7 @@ func TestDRM024(t *testing.T) {
 		{"a claim is held though nothing says that the node moved", Unprepare, rolledBack, func(s *state) {
 			s.addPod("explicit", "m1", 0)
 			s.claim("own", driver, "m1", "gpu-0", "explicit")
-		}, []string{"blocker node/m1"}, "claim team/own holds 1 devices"},
+		}, []string{"blocker node/m1"}, "claim team/own holds 1 device"},
 		{"another driver's claim", Unprepare, rolledBack, func(s *state) {
 			s.addPod("explicit", "m1", 0)
 			s.claim("own", "net.example", "m1", "nic-0", "explicit")

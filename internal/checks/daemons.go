@@ -39,6 +39,12 @@ func (in Input) daemonPods(sets ...*appsv1.DaemonSet) map[*appsv1.DaemonSet][]*c
 	return out
 }
 
+// among looks a node up in a sorted list, as an inventory's are.
+func among(sorted []string, node string) bool {
+	_, ok := slices.BinarySearch(sorted, node)
+	return ok
+}
+
 // daemonSets are those of the cluster that satisfy is.
 func (in Input) daemonSets(is func(*appsv1.DaemonSet) bool) []*appsv1.DaemonSet {
 	var out []*appsv1.DaemonSet

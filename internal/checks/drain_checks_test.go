@@ -67,8 +67,8 @@ func TestDRM122(t *testing.T) {
 	pool := []string{"warning pool/gpu"}
 	try(t, "DRM122", []given{
 		{"room on the next node", Migrate, prepared, nil, nil, ""},
-		{"nothing is free", Migrate, prepared, full, pool, "the pods of node n1 alone need 2 devices (replicaset/team/train, replicaset/team/train-2), and 0 are free"},
-		{"one of two is free", Migrate, prepared, func(s *state) { full(s); s.pod("other").Requests[0].Count = 1 }, pool, "and 1 are free on other nodes that their node selectors admit: while such a node is closed pods with about 1 devices wait"},
+		{"nothing is free", Migrate, prepared, full, pool, "the pods of node n1 alone need 2 devices (replicaset/team/train, replicaset/team/train-2), and of those on other nodes that their node selectors admit 0 are free"},
+		{"one of two is free", Migrate, prepared, func(s *state) { full(s); s.pod("other").Requests[0].Count = 1 }, pool, "and of those on other nodes that their node selectors admit 1 is free: while such a node is closed pods with about 1 device wait"},
 		{"both are free elsewhere", Migrate, prepared, func(s *state) { full(s); s.pod("other").Phase = corev1.PodSucceeded }, nil, ""},
 		{"free where they may not go", Migrate, prepared, func(s *state) {
 			full(s)
@@ -76,7 +76,7 @@ func TestDRM122(t *testing.T) {
 			for _, p := range []string{"train", "train-2"} {
 				s.pod(p).NodeLabels = needs("karpenter.sh/nodepool", "gpu")
 			}
-		}, pool, "and 0 are free"},
+		}, pool, "admit 0 are free"},
 		{"free on a node that is cordoned", Migrate, prepared, func(s *state) {
 			full(s)
 			s.pod("other").Phase = corev1.PodSucceeded
@@ -86,7 +86,7 @@ func TestDRM122(t *testing.T) {
 			s.addPod("serve", "n2", 2)
 			s.bridge("serve", gpu, "n2", "gpu-0")
 			s.addPod("other", "m1", 2)
-		}, pool, "node n2 alone need 2 devices (replicaset/team/serve), and 1 are free"},
+		}, pool, "node n2 alone need 2 devices (replicaset/team/serve), and of those on other nodes that their node selectors admit 1 is free"},
 		{"no pod has a device", Migrate, prepared, func(s *state) { full(s); s.Pods = s.Pods[:3] }, nil, ""},
 	})
 }

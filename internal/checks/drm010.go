@@ -6,6 +6,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm010() Check {
@@ -41,7 +42,7 @@ func drm010() Check {
 					case in.mends(v):
 						group = mended
 					}
-					group.add(fmt.Sprintf("%d of %s are allocatable by the plugin while %s publishes %d devices", n, r, in.Driver, len(devices))+strays[name], name)
+					group.add(fmt.Sprintf("%d of %s are allocatable by the plugin while %s publishes %s", n, r, in.Driver, words.Count(len(devices), "device"))+strays[name], name)
 				}
 			}
 			base := Finding{Code: "DRM010", Remedy: "cordon it, and see which of the two belongs there: `kubectl get resourceslices` and the pods of both DaemonSets on the node"}

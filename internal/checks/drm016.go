@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm016() Check {
@@ -44,7 +45,7 @@ func (in Input) onlyDRA(p *cluster.Pod, claims map[string]cluster.ClaimUse) stri
 	}
 	for _, name := range p.Claims {
 		if c, ok := claims[p.Namespace+"/"+name]; ok {
-			return fmt.Sprintf("holds %d devices by its claim %s", len(c.Devices), claimed(p, name))
+			return fmt.Sprintf("holds %s by its claim %s", words.Count(len(c.Devices), "device"), claimed(p, name))
 		}
 	}
 	if p.Bridge == nil {

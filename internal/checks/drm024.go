@@ -7,6 +7,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm024() Check {
@@ -45,7 +46,7 @@ func drm024() Check {
 			}
 			for name, v := range in.Snapshot.Views(names...) {
 				for _, c := range v.ClaimsOf(in.Driver) {
-					held.add(fmt.Sprintf("claim %s holds %d devices of %s", c.Ref(), len(c.Devices), in.Driver), name)
+					held.add(fmt.Sprintf("claim %s holds %s of %s", c.Ref(), words.Count(len(c.Devices), "device"), in.Driver), name)
 				}
 			}
 			return append(

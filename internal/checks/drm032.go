@@ -28,8 +28,8 @@ func drm032() Check {
 			gate, seen := in.Snapshot.API.Features[cluster.FeatureExtendedResource]
 			locked, _ := since(acts(id), lockedMinor)
 			switch {
-			case seen && gate.Enabled, !seen && locked:
-				return nil
+			case seen && gate.Enabled, locked:
+				return nil // a role that lost rules does not unlock it
 			case seen:
 				f.Severity = Blocker
 				f.Message = fmt.Sprintf("the feature gate %s of the API server is off (%s)", cluster.FeatureExtendedResource, gate.Evidence)

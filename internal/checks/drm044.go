@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm044() Check {
@@ -55,7 +56,7 @@ func drm044() Check {
 				}
 				out = append(out, Finding{
 					Code: "DRM044", Severity: Warning, Object: owner,
-					Message: fmt.Sprintf("%d pods on the pool: %s", pods, strings.Join(slices.Sorted(maps.Keys(around[owner])), "; ")),
+					Message: fmt.Sprintf("%s on the pool: %s", words.Count(pods, "pod"), strings.Join(slices.Sorted(maps.Keys(around[owner])), "; ")),
 					Remedy:  "let it ask for its devices and take the setting away; a drain by devices leaves it where it is if it asks for none (--drain all does not)",
 				})
 			}

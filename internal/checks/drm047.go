@@ -5,6 +5,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm047() Check {
@@ -41,7 +42,7 @@ func drm047() Check {
 					pods++
 				}
 			}
-			reach := fmt.Sprintf("every pool: %d nodes with the plugin and %d pods that ask for %s", plugin, pods, in.Resource)
+			reach := fmt.Sprintf("every pool: %s with the plugin and %s for %s", words.Count(plugin, "node"), words.Plural(pods, "pod that asks", "pods that ask"), in.Resource)
 			if class != nil {
 				return []Finding{{
 					Code: "DRM047", Severity: Info, Object: "deviceclass/" + class.Name,

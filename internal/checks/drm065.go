@@ -66,7 +66,7 @@ func (in Input) kubeletRoot(v cluster.NodeView) (root, why string, proven bool) 
 	for _, p := range in.Inventory.Plugins {
 		folder := hostFolder(p.DaemonSet, gate.DevicePlugins)
 		serves := slices.ContainsFunc(p.Resources, func(r string) bool { n, _ := v.Allocatable(r); return n > 0 })
-		if folder != "" && serves && slices.Contains(p.Nodes, v.Node.Name) {
+		if folder != "" && serves && among(p.Nodes, v.Node.Name) {
 			return path.Dir(folder), daemonSetObject(p.DaemonSet) + " registers in " + folder, true
 		}
 	}

@@ -35,7 +35,7 @@ func (in Input) admission(d gate.DriverDaemonSet) []Finding {
 	gke := false
 	for _, v := range in.targets() {
 		gke = gke || v.Node.Labels[gkeNodePool] != ""
-		if !slices.Contains(d.Nodes, v.Node.Name) {
+		if !among(d.Nodes, v.Node.Name) {
 			coming = append(coming, v.Node.Name)
 		}
 	}

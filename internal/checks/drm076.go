@@ -30,7 +30,7 @@ func drm076() Check {
 					continue // the run that is under way knows
 				}
 				runs := slices.ContainsFunc(in.Inventory.DriversFor(in.Driver), func(d gate.DriverDaemonSet) bool {
-					return slices.Contains(d.Nodes, v.Node.Name) && !slices.Contains(d.Lacks, in.Driver)
+					return among(d.Nodes, v.Node.Name) && !slices.Contains(d.Lacks, in.Driver)
 				})
 				if runs || back {
 					seen.add("the driver has run here before: whether its checkpoint still holds a claim of then cannot be seen from the API", v.Node.Name)

@@ -24,7 +24,7 @@ func drm081() Check {
 					if state == "upgrade-required" && v.Node.Labels[upgradeSkip] == "true" {
 						continue // it waits, and is left alone
 					}
-					busy.add(fmt.Sprintf("label %s=%s: the operator is about to drain and uncordon it", upgradeState, state), v.Node.Name)
+					busy.add(fmt.Sprintf("label %s=%s: its driver upgrade is under way, in which the operator drains and at the end uncordons it", upgradeState, state), v.Node.Name)
 				}
 			}
 			return slices.Concat(

@@ -2,7 +2,6 @@ package checks
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -115,9 +114,10 @@ func isAutoscaler(p *cluster.Pod) bool {
 
 // podOf is the first pod of the cluster, in its order, that runs and satisfies is.
 func (in Input) podOf(is func(*cluster.Pod) bool) *cluster.Pod {
-	i := slices.IndexFunc(in.Snapshot.Pods, func(p cluster.Pod) bool { return !p.Finished() && is(&p) })
-	if i < 0 {
-		return nil
+	for i := range in.Snapshot.Pods {
+		if p := &in.Snapshot.Pods[i]; !p.Finished() && is(p) {
+			return p
+		}
 	}
-	return &in.Snapshot.Pods[i]
+	return nil
 }

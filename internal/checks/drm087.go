@@ -9,6 +9,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm087() Check {
@@ -47,7 +48,7 @@ func drm087() Check {
 			groups := groupsOf(made)
 			return slices.Concat(out, []Finding{{
 				Code: "DRM087", Severity: Warning, Object: object,
-				Message: fmt.Sprintf("%d nodes are Karpenter's (%s): nodes that it makes for the pool on DRA are never initialized, because %s is not allocatable there, and it makes none for pods with claims unless told to", len(made), say, in.Resource),
+				Message: fmt.Sprintf("%s Karpenter's (%s): nodes that it makes for the pool on DRA are never initialized, because %s is not allocatable there, and it makes none for pods with claims unless told to", words.Plural(len(made), "node is", "nodes are"), say, in.Resource),
 				Remedy:  pauses(groups, "") + "; see its flag: kubectl get pods -A -l app.kubernetes.io/name=karpenter -o yaml | grep -i ignore",
 			}})
 		},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -21,21 +22,26 @@ func drm088() Check {
 		Operations: []string{Migrate},
 		Advises:    true,
 		Run: func(in Input) []Finding {
-			var moved, here []*corev1.Node
+			var here []*corev1.Node
+			var first time.Time // when the first node of the pool had been moved
 			targets := in.targets()
 			if len(targets) == 0 {
 				return nil
 			}
 			for _, v := range in.seen() {
-				if state, _ := in.Gate.StateOf(v.Node.Labels); state == gate.DRA {
-					moved = append(moved, v.Node)
+				if state, _ := in.Gate.StateOf(v.Node.Labels); state != gate.DRA {
+					continue
+				}
+				st, err := cluster.ParseNodeState(v.Node)
+				if err == nil && st != nil && st.Operation == Migrate && st.OpenedAt != nil && (first.IsZero() || st.OpenedAt.Time.Before(first)) {
+					first = st.OpenedAt.Time
 				}
 			}
 			late := nodeGroups{}
 			for _, v := range targets {
 				here = append(here, v.Node)
-				if after(v.Node, moved) {
-					late.add("came after the pool's other nodes had been moved, and without their labels", v.Node.Name)
+				if !first.IsZero() && unmarked(v.Node) && v.Node.CreationTimestamp.After(first) {
+					late.add("came after the pool's first node had been moved, and without its labels", v.Node.Name)
 				}
 			}
 			pairs := in.labelsOf(gate.DRA)
@@ -61,15 +67,10 @@ func drm088() Check {
 	}
 }
 
-// after says that a node that no run has touched is younger than the move of others.
-func after(n *corev1.Node, moved []*corev1.Node) bool {
-	if st, err := cluster.ParseNodeState(n); st != nil || err != nil || n.CreationTimestamp.IsZero() {
-		return false
-	}
-	return slices.ContainsFunc(moved, func(m *corev1.Node) bool {
-		st, err := cluster.ParseNodeState(m)
-		return err == nil && st != nil && st.Operation == Migrate && st.OpenedAt != nil && n.CreationTimestamp.After(st.OpenedAt.Time)
-	})
+// unmarked says that no run has begun with a node.
+func unmarked(n *corev1.Node) bool {
+	_, marked := n.Annotations[gate.StateAnnotation]
+	return !marked
 }
 
 // labelsOf are the labels of a state of the gate, as "key=value,key=value".

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm122() Check {
@@ -46,8 +47,8 @@ func drm122() Check {
 			slices.Sort(names)
 			return []Finding{{
 				Code: "DRM122", Severity: Warning, Object: in.poolObject(),
-				Message: fmt.Sprintf("the pods of node %s alone need %d devices (%s), and %d are free on other nodes that their node selectors admit: while such a node is closed pods with about %d devices wait",
-					node, need, few(names), room, need-room),
+				Message: fmt.Sprintf("the pods of node %s alone need %s (%s), and of those on other nodes that their node selectors admit %s free: while such a node is closed pods with about %s wait",
+					node, words.Count(int(need), "device"), few(names), words.Plural(int(room), "is", "are"), words.Count(int(need-room), "device")),
 				Remedy: "accept that they wait for their node, with small batches (--max-unavailable 1), scale the workload down for the window, or add a node",
 			}}
 		},

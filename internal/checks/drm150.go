@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm150() Check {
@@ -30,8 +31,8 @@ func drm150() Check {
 			}
 			return []Finding{{
 				Code: "DRM150", Severity: Info, Object: in.poolObject(),
-				Message: fmt.Sprintf("has identical GPUs as far as labels tell (%s), and nothing in the cluster selects, shares or falls back among devices: %d pods of %d owners would be served unchanged. Gained: selection by attributes, claims shared by pods, alternatives, taints of single devices. Given up: preemption for devices, NUMA alignment by the Topology Manager, device health in pod status, autoscalers that know the resource",
-					by, len(pods), len(owners)),
+				Message: fmt.Sprintf("has identical GPUs as far as labels tell (%s), and nothing in the cluster selects, shares or falls back among devices: %s of %s would be served unchanged. Gained: selection by attributes, claims shared by pods, alternatives, taints of single devices. Given up: preemption for devices, NUMA alignment by the Topology Manager, device health in pod status, autoscalers that know the resource",
+					by, words.Count(len(pods), "pod"), words.Count(len(owners), "owner")),
 				Remedy: "weigh it: `dramigrate explain DRM150`; a pool that keeps the plugin works beside pools on DRA",
 			}}
 		},

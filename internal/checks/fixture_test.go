@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -94,9 +95,9 @@ func (s *state) of(operation string) Input {
 	if n, ok := s.Node("n1"); ok {
 		in.Gate = in.Inventory.For(gpu, n)[0].Gate
 	}
-	in.Resource = gpu
-	in.Resources = in.Inventory.ResourcesWith(gpu)
-	in.Driver = driver
+	in.Resource = cmp.Or(in.Resource, gpu)
+	in.Resources = in.Inventory.ResourcesWith(in.Resource)
+	in.Driver = cmp.Or(in.Driver, driver)
 	in.Operation = operation
 	if operation == Migrate || operation == Rollback {
 		in.Pool = cluster.NodePool{Name: "gpu", Selector: "karpenter.sh/nodepool=gpu", Nodes: []string{"n1", "n2"}}

@@ -22,7 +22,6 @@ func workloads() []Check {
 		drm110(),
 		drm111(),
 		drm112(),
-		drm113(),
 		drm114(),
 	}
 }

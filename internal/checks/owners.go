@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // mostOwners is how many owners of a kind in a namespace are named one by one where
@@ -100,7 +101,7 @@ func (g ownerGroups) crowd(crowd ownerKey, keys []ownerKey, base Finding) Findin
 	base.Object = "namespace/" + crowd.namespace
 	who := fmt.Sprintf("%d of kind %s (%s)", len(keys), crowd.kind, few(names))
 	if crowd.kind != "pod" && pods > 0 {
-		who += fmt.Sprintf(" with %d pods", pods)
+		who += " with " + words.Count(pods, "pod")
 	}
 	base.Message = who + ": " + crowd.evidence
 	return base
@@ -118,7 +119,7 @@ func (o *ownerPods) subject(k ownerKey) string {
 	case len(o.pods) == 1:
 		return strings.TrimSpace("pod " + o.pods[0] + " " + where)
 	default:
-		return strings.TrimSpace(fmt.Sprintf("%d pods %s", len(o.pods), where))
+		return strings.TrimSpace(words.Count(len(o.pods), "pod") + " " + where)
 	}
 }
 
@@ -134,7 +135,7 @@ func counted(pods map[string]int) []string {
 		return cmp.Or(cmp.Compare(pods[b], pods[a]), cmp.Compare(a, b))
 	}) {
 		if n := pods[name]; n > 1 {
-			name = fmt.Sprintf("%s (%d pods)", name, n)
+			name = name + " (" + words.Count(n, "pod") + ")"
 		}
 		out = append(out, name)
 	}

@@ -62,7 +62,7 @@ func TestDRM016(t *testing.T) {
 		s.claim("own", driver, "n2", "gpu-1", "explicit")
 	}
 	try(t, "DRM016", []given{
-		{"a claim of its own", Rollback, migrated, explicit, []string{"blocker replicaset/team/explicit"}, "pod explicit on node n2: holds 1 devices by its claim own"},
+		{"a claim of its own", Rollback, migrated, explicit, []string{"blocker replicaset/team/explicit"}, "pod explicit on node n2: holds 1 device by its claim own"},
 		{"a class by its implicit name", Rollback, migrated, func(s *state) {
 			p := s.addPod("implicit", "n2", 0)
 			name := corev1.ResourceName("deviceclass.resource.kubernetes.io/gpu.nvidia.com")

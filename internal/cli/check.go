@@ -44,8 +44,9 @@ func newCheck(a *app) *cobra.Command {
 		Short: "Look for all that could go wrong, before the first node is cordoned",
 		Long: `Run the catalogue of checks for a pool, or without POOL for every node with devices:
 what prepare and apply would meet, or with --for what rollback or unprepare would.
-Reads only; --probe-gate asks the server for a dry run, which stores nothing. The same checks are part of every plan. 'dramigrate explain CODE' says what
-a check is about, --list shows all of them.
+Reads only; --probe-gate asks the server for a dry run, which stores nothing. The same
+checks are part of every plan. 'dramigrate explain CODE' says what a check is about,
+--list shows all of them.
 
 Exit code 3: a blocker was found, or with --fail-on=warning a warning. 7: something that
 has to be seen could not be read.`,

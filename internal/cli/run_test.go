@@ -132,6 +132,7 @@ func invokeWith(t *testing.T, ctx context.Context, may func(authorizationv1.Reso
 	}
 	client := fake.NewClientset(objects...)
 	client.Discovery().(*discoveryfake.FakeDiscovery).FakedServerVersion = &version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"}
+	client.Resources = append(client.Resources, &metav1.APIResourceList{GroupVersion: "resource.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "deviceclasses", Kind: "DeviceClass"}}})
 	allow(client, may)
 	var ran []*plan.Plan
 	a := &app{

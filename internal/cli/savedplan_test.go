@@ -171,7 +171,7 @@ func TestEditedPlan(t *testing.T) {
 		{"a setting that asks for other steps", "drainTimeout: 15m0s", "drainTimeout: 20m0s", true, ExitRefused, "step drain on nodes"},
 		{"a patch", `"dramigrate.dev/allocation":null`, `"somebody.else/label":null`, true, ExitRefused, ""},
 		{"batches", "batches:\n- nodes:\n  - a-1\n- nodes:\n  - a-2\n", "batches:\n- nodes:\n  - a-1\n  - a-2\n", true, ExitRefused, "the order or the size of the batches"},
-		{"no pool", "pool:", "claims: {now: 1, atMost: 2}\n#pool:", true, ExitRefused, ""},
+		{"no pool", "\npool:", "\nclaims: {now: 1, atMost: 2}\n#pool:", true, ExitRefused, ""},
 		{"a field that is none", "kind: MigrationPlan", "kind: MigrationPlan\nsurprise: 1", true, ExitRefused, `unknown field "surprise"`},
 	} {
 		t.Run(c.title, func(t *testing.T) {
@@ -182,7 +182,8 @@ func TestEditedPlan(t *testing.T) {
 			edited := filepath.Join(t.TempDir(), "edited.yaml")
 			text := strings.Replace(string(data), c.from, c.to, 1)
 			if c.title == "a patch" {
-				text = strings.Replace(string(data), "dramigrate.dev/allocation", "somebody.else/label", 1)
+				head, steps, _ := strings.Cut(string(data), "\nnodeSteps:")
+				text = head + "\nnodeSteps:" + strings.Replace(steps, "dramigrate.dev~1allocation", "somebody.else~1label", 1)
 			}
 			if text == string(data) {
 				t.Fatalf("no %q in the plan:\n%s", c.from, data)

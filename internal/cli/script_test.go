@@ -111,8 +111,9 @@ func stubAPI(folder string) http.Handler {
 		"apis_scheduling.k8s.io_v1_priorityclasses":                            "PriorityClassList scheduling.k8s.io/v1",
 		"apis_autoscaling_v2_horizontalpodautoscalers":                         "HorizontalPodAutoscalerList autoscaling/v2",
 		"apis_rbac.authorization.k8s.io_v1_clusterroles_system:kube-scheduler": "ClusterRole rbac.authorization.k8s.io/v1",
-		"api":  "APIVersions v1",
-		"apis": "APIGroupList v1",
+		"api":                     "APIVersions v1",
+		"apis":                    "",
+		"apis_resource.k8s.io_v1": "",
 	}
 	kept := &records{objects: map[string]metav1.Object{}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -166,6 +167,10 @@ func stubAPI(folder string) http.Handler {
 			refuse(http.StatusNotFound, "NotFound")
 		case name == "version":
 			fmt.Fprint(w, `{"major":"1","minor":"37","gitVersion":"v1.37.2"}`)
+		case name == "apis":
+			fmt.Fprint(w, `{"apiVersion":"v1","kind":"APIGroupList","groups":[{"name":"resource.k8s.io","versions":[{"groupVersion":"resource.k8s.io/v1","version":"v1"}],"preferredVersion":{"groupVersion":"resource.k8s.io/v1","version":"v1"}}]}`)
+		case name == "apis_resource.k8s.io_v1":
+			fmt.Fprint(w, `{"apiVersion":"v1","kind":"APIResourceList","groupVersion":"resource.k8s.io/v1","resources":[{"name":"deviceclasses","kind":"DeviceClass","verbs":["list"]}]}`)
 		default:
 			kind, version, _ := strings.Cut(kind, " ")
 			fmt.Fprintf(w, `{"apiVersion":%q,"kind":%q,"metadata":{"name":"kube-system","uid":"cluster-uid"}}`, version, kind)

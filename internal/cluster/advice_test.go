@@ -195,6 +195,27 @@ func TestLoadAdviceUnknown(t *testing.T) {
 			t.Errorf("%d workloads, want the 4 of other kinds", len(s.Workloads))
 		}
 	})
+	t.Run("a kind whose server is broken", func(t *testing.T) {
+		t.Parallel()
+		c := server(adviceObjects()...)
+		c.PrependReactor("list", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewInternalError(errors.New("conversion webhook failed"))
+		})
+		s, err := Load(context.Background(), c, LoadOptions{Advice: true, Dynamic: others()})
+		if err != nil || parts(s) != "deployments" {
+			t.Errorf("unknown %v, error %v, want that deployments are unknown", s, err)
+		}
+	})
+	t.Run("a context that ended is an error", func(t *testing.T) {
+		t.Parallel()
+		c := server(adviceObjects()...)
+		c.PrependReactor("list", "deployments", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, context.Canceled
+		})
+		if _, err := Load(context.Background(), c, LoadOptions{Advice: true, Dynamic: others()}); !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v, want %v", err, context.Canceled)
+		}
+	})
 	t.Run("no client for the kinds of others", func(t *testing.T) {
 		t.Parallel()
 		s, err := Load(context.Background(), server(adviceObjects()...), LoadOptions{Advice: true})

@@ -106,7 +106,8 @@ type LoadOptions struct {
 // Load reads the cluster once. Lists are paged, and a page is dropped as soon as
 // what the tool needs was taken from it. A part that the caller may not read, or
 // that the server does not serve, becomes an entry of Unknown; only nodes must be
-// readable. Every other failure, a context that ended included, is an error.
+// readable. Every other failure, a context that ended included, is an error, unless it
+// is of a part for advice.
 func Load(ctx context.Context, client kubernetes.Interface, o LoadOptions) (*Snapshot, error) {
 	l := &loader{client: client, dynamic: o.Dynamic, page: cmp.Or(o.PageSize, 500), namespace: o.Namespace, probe: o.ProbeGate}
 	l.out.Advice = o.Advice
@@ -163,7 +164,7 @@ func (l *loader) tolerate(part string, err error) error {
 	case err == nil:
 		return nil
 	case part != PartNodes && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err) ||
-		apierrors.IsMethodNotSupported(err) || errors.As(err, &unreadable{})):
+		apierrors.IsMethodNotSupported(err) || errors.As(err, &unreadable{}) || IsAdvice(part) && !ended(err)):
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.out.Unknown = append(l.out.Unknown, Unknown{Part: part, Reason: err.Error()})
@@ -171,6 +172,12 @@ func (l *loader) tolerate(part string, err error) error {
 	default:
 		return fmt.Errorf("read %s: %w", part, err)
 	}
+}
+
+// ended says that an error is that of a context. Every other one may be of a kind that
+// belongs to others, such as a broken conversion webhook, and no run depends on advice.
+func ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // maxRestarts bounds how often a list begins anew because the server forgot the

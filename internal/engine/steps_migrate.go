@@ -14,6 +14,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/event"
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // mark closes the node and records how it was before, in one PATCH. In a run that
@@ -311,15 +312,8 @@ func sharedByReplicas(v cluster.NodeView, advertised map[string][]string, resour
 	for _, r := range resources {
 		if n, _ := v.Allocatable(r); n > int64(len(advertised[r])) {
 			return fmt.Sprintf("the plugin offers %d of %s on %s: devices are shared by replicas, which DRA does not do by this name; switch sharing off in the plugin's configuration first",
-				n, r, devices(len(advertised[r])))
+				n, r, words.Count(len(advertised[r]), "device"))
 		}
 	}
 	return ""
-}
-
-func devices(n int) string {
-	if n == 1 {
-		return "1 device"
-	}
-	return fmt.Sprintf("%d devices", n)
 }

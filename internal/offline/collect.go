@@ -17,6 +17,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // collector gathers objects into a Snapshot, and what is known about how much of the
@@ -136,7 +137,7 @@ func (c *collector) end(name string) error {
 	for _, kind := range slices.Sorted(maps.Keys(h.Objects)) {
 		if got, want := c.now.objects[kind], h.Objects[kind]; got != want {
 			return fmt.Errorf("%s: holds %s of kind %s where its %s says %d: it is not whole, or was changed; take the snapshot again, or take `objects` out of the %[4]s if the change is meant",
-				shown(name), plural(got, "object"), kind, Kind, want)
+				shown(name), words.Count(got, "object"), kind, Kind, want)
 		}
 	}
 	return nil

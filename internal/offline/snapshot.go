@@ -10,6 +10,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // putHeader takes the header of a written Snapshot. It is strict: what this version
@@ -115,7 +116,7 @@ func (c *collector) snapshot(sources []string) (*cluster.Snapshot, error) {
 	}
 	if c.unmanaged > 0 {
 		c.out.Unknown = append(c.out.Unknown, cluster.Unknown{Part: cluster.PartManagers,
-			Reason: plural(c.unmanaged, "DaemonSet") + " in the files without managedFields, which kubectl leaves out without --show-managed-fields"})
+			Reason: words.Count(c.unmanaged, "DaemonSet") + " in the files without managedFields, which kubectl leaves out without --show-managed-fields"})
 	}
 	var notes []string
 	if c.plain {
@@ -163,7 +164,7 @@ func (c *collector) missing(part string) string {
 		return "the files do not hold the version of the server"
 	case part == cluster.PartResourceAPI, part == cluster.PartFeatures:
 		return "the files do not tell"
-	case c.single[part]:
+	case c.single[part] && part != cluster.PartNamespaces: // kube-system is given alone, for the cluster's identity
 		return fmt.Sprintf("the files hold single objects of %s, not a list of all", part)
 	case isRecord(part):
 		return fmt.Sprintf("the files hold no %s of namespace %s", kindOf(part), c.namespace)
@@ -182,11 +183,4 @@ func kindOf(part string) string {
 		}
 	}
 	return part
-}
-
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
 }

@@ -110,7 +110,7 @@ func TestCompare(t *testing.T) {
 			second.Name = "second"
 			s.Budgets = append(s.Budgets, second)
 		}, Outdated, []string{"poddisruptionbudget/default/second covers pods that it did not",
-			"new blocker DRM023 on pod/default/x1", "new blocker DRM023 on pod/default/x2", "new blocker DRM023 on pod/default/x3"}},
+			"new blocker DRM023 on replicaset/default/train-1"}},
 		{"a budget was deleted", func(s *cluster.Snapshot, _ *Intent) { s.Budgets = nil }, Outdated,
 			[]string{"poddisruptionbudget/default/train does not cover pods any more that it did"}},
 		{"the driver's source", func(_ *cluster.Snapshot, in *Intent) {

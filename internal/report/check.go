@@ -9,6 +9,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // CheckView is one way to write what the catalogue found.
@@ -94,7 +95,7 @@ func CheckGitHub(w io.Writer, r *checks.Report) error {
 	}
 	text := checkHeadline(r) + ": " + checkCounts(r)
 	if rest := list[min(len(list), mostAnnotations):]; len(rest) > 0 {
-		text += fmt.Sprintf("; %s not annotated: %s", plural(len(rest), "more finding", "more findings"), countsOf(rest))
+		text += fmt.Sprintf("; %s not annotated: %s", words.Plural(len(rest), "more finding", "more findings"), countsOf(rest))
 	}
 	return annotation(w, level, "dramigrate check", text)
 }
@@ -132,16 +133,16 @@ func checkCounts(r *checks.Report) string {
 	for _, o := range r.Checks {
 		byResult[o.Result]++
 	}
-	parts := []string{plural(len(r.Checks), "check", "checks"), fmt.Sprintf("%d passed", byResult[checks.Passed])}
+	parts := []string{words.Plural(len(r.Checks), "check", "checks"), fmt.Sprintf("%d passed", byResult[checks.Passed])}
 	if n := byResult[checks.NotRun]; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d not run", n))
 	}
 	count := bySeverity(r.Findings)
-	parts = append(parts, plural(count[checks.Blocker], "blocker", "blockers"))
+	parts = append(parts, words.Plural(count[checks.Blocker], "blocker", "blockers"))
 	if n := count[checks.Unknown]; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d unknown", n))
 	}
-	parts = append(parts, plural(count[checks.Warning], "warning", "warnings"))
+	parts = append(parts, words.Plural(count[checks.Warning], "warning", "warnings"))
 	if n := count[skipped]; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d skipped", n))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/event"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // level is how much an event wants to be seen.
@@ -29,12 +30,12 @@ type sentence struct {
 
 // describe puts an event into words. The text is safe to print.
 func describe(e event.Event) sentence {
-	s := words(e)
+	s := phrase(e)
 	s.about, s.text = Clean(s.about), Clean(s.text)
 	return s
 }
 
-func words(e event.Event) sentence {
+func phrase(e event.Event) sentence {
 	switch e := e.(type) {
 	case event.RunStarted:
 		return sentence{"run", started(e), plain}
@@ -47,7 +48,7 @@ func words(e event.Event) sentence {
 	case event.LockLost:
 		return sentence{"run", fmt.Sprintf("lock %s LOST: %s; nothing more is written", e.Lease, e.Reason), alarm}
 	case event.BatchStarted:
-		return sentence{batch(e.Batch, e.Of), plural(len(e.Nodes), "node", "nodes") + ": " + strings.Join(e.Nodes, ", "), plain}
+		return sentence{batch(e.Batch, e.Of), words.Plural(len(e.Nodes), "node", "nodes") + ": " + strings.Join(e.Nodes, ", "), plain}
 	case event.BatchDone:
 		return sentence{batch(e.Batch, e.Of), "done in " + short(e.Took), good}
 	case event.StepStarted:
@@ -83,7 +84,7 @@ func started(e event.RunStarted) string {
 	text := fmt.Sprintf("%s, run %s", e.Plan.Operation, e.Run)
 	if e.Plan.Pool != nil {
 		text = fmt.Sprintf("%s of pool %s, run %s: %s in %s", e.Plan.Operation, e.Plan.Pool.Name, e.Run,
-			plural(nodesIn(e.Plan), "node", "nodes"), plural(len(e.Plan.Batches), "batch", "batches"))
+			words.Plural(nodesIn(e.Plan), "node", "nodes"), words.Plural(len(e.Plan.Batches), "batch", "batches"))
 	}
 	if e.Resumes != "" {
 		text += "; goes on with run " + e.Resumes

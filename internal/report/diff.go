@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // Diff writes what becomes of each object as unified diffs: shared objects whole or in
@@ -112,7 +113,7 @@ func changeDiff(s plan.Step, c plan.Change) objectDiff {
 }
 
 func nodeDiff(c plan.NodeChange) objectDiff {
-	name, what := "<each of them>", plural(len(c.Nodes), "node", "nodes, all alike")
+	name, what := "<each of them>", words.Plural(len(c.Nodes), "node", "nodes, all alike")
 	if len(c.Nodes) == 1 {
 		name = c.Nodes[0]
 	}

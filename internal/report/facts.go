@@ -7,6 +7,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // fact is one thing that a plan found or is made with.
@@ -38,7 +39,7 @@ func facts(p *plan.Plan) []fact {
 	}
 	if p.Claims != nil {
 		out = append(out, fact{name: "claims", value: fmt.Sprintf("%s added by the pods that run now, at most %d: one for each pod with %s",
-			plural(p.Claims.Now, "ResourceClaim", "ResourceClaims"), p.Claims.AtMost, p.Resource)})
+			words.Plural(p.Claims.Now, "ResourceClaim", "ResourceClaims"), p.Claims.AtMost, p.Resource)})
 	}
 	if p.Source != nil {
 		out = append(out, fact{name: "source", value: p.Source.Note, caution: true})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // mostAnnotations is how many findings become annotations. GitHub shows 10 of a level
@@ -33,7 +34,7 @@ func GitHub(w io.Writer, p *plan.Plan) error {
 	}
 	text := fmt.Sprintf("%s: %s: %s", capital(string(verdictOf(p))), strings.TrimPrefix(headline(p), "Plan: "), counts(p))
 	if rest := list[min(len(list), mostAnnotations):]; len(rest) > 0 {
-		text += fmt.Sprintf("; %s not annotated: %s", plural(len(rest), "more finding", "more findings"), countsOf(rest))
+		text += fmt.Sprintf("; %s not annotated: %s", words.Plural(len(rest), "more finding", "more findings"), countsOf(rest))
 	}
 	return annotation(w, level, fmt.Sprintf("dramigrate %s plan", p.Operation), text)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 //go:embed html/plan.html
@@ -24,7 +25,7 @@ var htmlStyle string
 func HTML(w io.Writer, p *plan.Plan) error {
 	t, err := template.New("plan").Funcs(template.FuncMap{
 		"capital": capital, "object": object, "why": evictionWhy, "lower": strings.ToLower,
-		"plural": plural, "thousands": thousands, "inc": func(i int) int { return i + 1 },
+		"plural": words.Plural, "thousands": thousands, "inc": func(i int) int { return i + 1 },
 		"byReason": byReason, "join": func(list []string) string { return strings.Join(list, ", ") },
 	}).Parse(htmlTemplate)
 	if err != nil {

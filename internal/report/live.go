@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/dramigrate/dramigrate/internal/event"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // How many waits the live region lists, and in how many lines: it must fit a small
@@ -178,7 +179,7 @@ func (l *Live) region(columns int) []string {
 		}
 	}
 	if n := len(lines); n > 4 {
-		lines = append([]string{fmt.Sprintf("%s before", plural(n-3, "batch", "batches"))}, lines[n-3:]...)
+		lines = append([]string{fmt.Sprintf("%s before", words.Plural(n-3, "batch", "batches"))}, lines[n-3:]...)
 	}
 	return append(append(lines, l.waits(columns-1, now)...), l.theme.dim.Render("elapsed "+short(now.Sub(l.began))))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // Markdown writes a plan for a comment on a change: the verdict and the totals in the
@@ -33,7 +34,7 @@ func markdown(p *plan.Plan, budget int) string {
 	head, sections = m.head(p), m.sections(p)
 	text, left = pack(sections, budget-runes(head)-leftOutRoom)
 	if m.shortened > 0 {
-		left = append(left, plural(m.shortened, "long text", "long texts")+" cut short")
+		left = append(left, words.Plural(m.shortened, "long text", "long texts")+" cut short")
 	}
 	return head + fmt.Sprintf("> **Left out to stay within %s characters:** %s. The whole plan is in its file: `dramigrate plan show FILE -o html`, or `-o yaml`.\n\n",
 		thousands(budget), strings.Join(left, "; ")) + text
@@ -162,7 +163,7 @@ func (m *md) batches(p *plan.Plan) mdSection {
 			m.shortened++
 			list = fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 		}
-		s.items = append(s.items, fmt.Sprintf("%d. %s: %s\n", i+1, plural(len(b.Nodes), "node", "nodes"), list))
+		s.items = append(s.items, fmt.Sprintf("%d. %s: %s\n", i+1, words.Plural(len(b.Nodes), "node", "nodes"), list))
 	}
 	for i, k := range p.Skipped {
 		lead := ""

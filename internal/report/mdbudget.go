@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // MarkdownBudget is how many characters the Markdown of a plan has at most. GitHub
@@ -37,7 +39,7 @@ func pack(sections []mdSection, budget int) (text string, left []string) {
 	var b strings.Builder
 	for i, s := range sections {
 		if n := len(s.items) - kept[i]; n > 0 {
-			left = append(left, fmt.Sprintf("%d of %s", n, plural(len(s.items), s.one, s.many)))
+			left = append(left, fmt.Sprintf("%d of %s", n, words.Plural(len(s.items), s.one, s.many)))
 		}
 		if kept[i] == 0 {
 			continue

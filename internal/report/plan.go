@@ -8,6 +8,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // Plan writes a plan for a reviewer: the totals first, then what speaks against it,
@@ -53,25 +54,25 @@ func totals(p *plan.Plan) string {
 func counts(p *plan.Plan) string {
 	var parts []string
 	if p.Pool != nil {
-		parts = append(parts, fmt.Sprintf("%s in %s", plural(nodesIn(p), "node", "nodes"), plural(len(p.Batches), "batch", "batches")))
+		parts = append(parts, fmt.Sprintf("%s in %s", words.Plural(nodesIn(p), "node", "nodes"), words.Plural(len(p.Batches), "batch", "batches")))
 		if n := len(p.Skipped); n > 0 {
-			parts = append(parts, plural(n, "node", "nodes")+" left alone")
+			parts = append(parts, words.Plural(n, "node", "nodes")+" left alone")
 		}
-		parts = append(parts, plural(len(p.Evictions), "pod", "pods")+" to evict", "no pod outside the pool restarted")
+		parts = append(parts, words.Plural(len(p.Evictions), "pod", "pods")+" to evict", "no pod outside the pool restarted")
 	} else {
 		changes := 0
 		for _, s := range p.Shared {
 			changes += len(s.Changes)
 		}
-		parts = append(parts, plural(changes, "change", "changes")+" of shared objects",
-			plural(len(p.Restarts), "pod", "pods")+" restarted or removed")
+		parts = append(parts, words.Plural(changes, "change", "changes")+" of shared objects",
+			words.Plural(len(p.Restarts), "pod", "pods")+" restarted or removed")
 	}
 	count := bySeverity(p.Findings)
-	parts = append(parts, plural(count[checks.Blocker], "blocker", "blockers"))
+	parts = append(parts, words.Plural(count[checks.Blocker], "blocker", "blockers"))
 	if n := count[checks.Unknown]; n > 0 {
 		parts = append(parts, fmt.Sprintf("%d unknown", n))
 	}
-	parts = append(parts, plural(count[checks.Warning], "warning", "warnings"))
+	parts = append(parts, words.Plural(count[checks.Warning], "warning", "warnings"))
 	return strings.Join(parts, ", ")
 }
 

@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/dramigrate/dramigrate/internal/status"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // Pools writes the pools of a status. wide adds locks, runs, and whether the pool could
@@ -47,7 +48,7 @@ func (d *page) unpooled(s *status.Status) {
 		}
 	}
 	if n > 0 {
-		d.para("", fmt.Sprintf("%s with %s in no pool; choose them by --selector.", plural(n, "node", "nodes"), s.Resource), lipgloss.NewStyle())
+		d.para("", fmt.Sprintf("%s with %s in no pool; choose them by --selector.", words.Plural(n, "node", "nodes"), s.Resource), lipgloss.NewStyle())
 	}
 }
 

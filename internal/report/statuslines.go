@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dramigrate/dramigrate/internal/status"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // StatusLines writes one line for each node, pool, stray and unreadable part that is
@@ -57,7 +58,7 @@ func statusLines(s *status.Status) []statusLine {
 		out = append(out, statusLine{"node/" + n.Name, text, "is gone"})
 	}
 	for _, p := range s.Pools {
-		text := fmt.Sprintf("%s: %d plugin, %d switching, %d dra; lock %s; rollback %s; last run %s", plural(p.WithDevices, "node", "nodes"),
+		text := fmt.Sprintf("%s: %d plugin, %d switching, %d dra; lock %s; rollback %s; last run %s", words.Plural(p.WithDevices, "node", "nodes"),
 			p.Plugin, p.Switching, p.DRA, lockCell(p.Lock), rollbackCell(p.Rollback), lastRun(p.Runs))
 		if p.Rollback != nil {
 			for _, why := range p.Rollback.Why {

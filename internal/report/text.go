@@ -108,13 +108,6 @@ func cut(word string, width int) (head, rest string) {
 	return word, ""
 }
 
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
 func orDash(s string) string {
 	if s == "" {
 		return "-"

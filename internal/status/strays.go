@@ -6,6 +6,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // StrayKind is in which way something is not as the runs have left it.
@@ -66,12 +67,12 @@ func (g *gatherer) twoStates(n *Node) *Stray {
 	what := ""
 	switch {
 	case n.Double:
-		what = fmt.Sprintf("ADVERTISED TWICE: the plugin offers %d and the driver %s: one may be given away twice", *n.Allocatable, plural(n.published(), "device"))
+		what = fmt.Sprintf("ADVERTISED TWICE: the plugin offers %d and the driver %s: one may be given away twice", *n.Allocatable, words.Count(n.published(), "device"))
 	case n.Operation != "" && n.Closed:
 	case n.Mechanism != gate.Plugin && offered:
-		what = fmt.Sprintf("its label says %s, and the plugin offers %s", n.Mechanism, plural(int(*n.Allocatable), "device"))
+		what = fmt.Sprintf("its label says %s, and the plugin offers %s", n.Mechanism, words.Count(int(*n.Allocatable), "device"))
 	case n.Mechanism == gate.Plugin && n.published() > 0:
-		what = fmt.Sprintf("its label says plugin, and the driver publishes %s", plural(n.published(), "device"))
+		what = fmt.Sprintf("its label says plugin, and the driver publishes %s", words.Count(n.published(), "device"))
 	}
 	if what == "" {
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // VerificationKind is the kind of the document that Verify makes.
@@ -158,7 +159,7 @@ func (v *verifier) node(n cluster.NodeView) []Look {
 		v.look("nothing is allocatable by the device plugin", "", v.allocatable(n)),
 		v.look("no pod holds a device by the plugin", "", v.backed(n), cluster.PartPods, cluster.PartClaims),
 		v.look("the driver's pods are ready", "", v.driver(n), cluster.PartPods, cluster.PartDaemonSets),
-		v.look("the driver's slices are complete", plural(len(devices), "device"), v.published(devices, incomplete), cluster.PartSlices),
+		v.look("the driver's slices are complete", words.Count(len(devices), "device"), v.published(devices, incomplete), cluster.PartSlices),
 		v.uuids(n, devices),
 		v.look("the node is open to pods", "", v.open(n)),
 		v.settled(n),
@@ -210,7 +211,7 @@ func (v *verifier) double(n cluster.NodeView, published int) Look {
 	if l.Result == OK && count > 0 && published > 0 {
 		l.Result = Double
 		l.Detail = fmt.Sprintf("ADVERTISED TWICE: allocatable %s is %d, and %s publishes %s: one device may be given away twice",
-			v.t.Resource, count, v.t.Driver, plural(published, "device"))
+			v.t.Resource, count, v.t.Driver, words.Count(published, "device"))
 	}
 	return l
 }
@@ -280,7 +281,7 @@ func (v *verifier) uuids(n cluster.NodeView, devices cluster.Devices) Look {
 	if len(missing)+len(extra) > 0 {
 		why = fmt.Sprintf("missing %s; unexpected %s", orNone(missing), orNone(extra))
 	}
-	return v.look(what, plural(len(before), "device"), why, cluster.PartSlices)
+	return v.look(what, words.Count(len(before), "device"), why, cluster.PartSlices)
 }
 
 func (v *verifier) open(n cluster.NodeView) string {
@@ -308,13 +309,6 @@ func orNone(list []string) string {
 		return "none"
 	}
 	return strings.Join(list, ", ")
-}
-
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
 }
 
 // gateOf is the gate of a node; the own key where its record names an unknown one.
