@@ -64,6 +64,8 @@ type Input struct {
 	// asked are the checks of this run; all of the catalogue if nil.
 	asked func(Check) bool
 	views map[string]cluster.NodeView
+	// moving are the movers, where they have been gathered.
+	moving []*cluster.Pod
 }
 
 // Check is one entry of the catalogue.
@@ -109,6 +111,7 @@ func Only(in Input, codes []string) []Finding {
 
 func run(in Input, asked func(Check) bool) []Finding {
 	in = in.indexed()
+	in.moving = in.movers()
 	in.asked = asked
 	var out []Finding
 	for _, c := range All() {
