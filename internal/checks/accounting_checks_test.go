@@ -283,11 +283,11 @@ func TestDRM150(t *testing.T) {
 	}
 	pool := []string{"info pool/gpu"}
 	try(t, "DRM150", []given{
-		{"identical whole GPUs", Migrate, prepared, alike, pool, "nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB), and nothing in the cluster selects, shares or falls back among devices: 1 pod of 1 owner would be served unchanged"},
+		{"identical whole GPUs", Migrate, prepared, alike, pool, "identical whole GPUs (nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB), and nothing in the cluster selects, shares or falls back among devices: 1 pod of 1 owner would be served unchanged"},
 		{"of one instance type", Migrate, prepared, func(s *state) {
 			s.node("n1").Labels["node.kubernetes.io/instance-type"] = "p4d.24xlarge"
 			s.node("n2").Labels["node.kubernetes.io/instance-type"] = "p4d.24xlarge"
-		}, pool, ""},
+		}, pool, "GPUs, as far as the machine's type tells, (node.kubernetes.io/instance-type=p4d.24xlarge)"},
 		{"two products", Migrate, prepared, func(s *state) { alike(s); s.node("n2").Labels["nvidia.com/gpu.product"] = "NVIDIA-L4" }, nil, ""},
 		{"it cannot be known", Migrate, prepared, nil, nil, ""},
 		{"shared", Migrate, prepared, func(s *state) { alike(s); s.node("n1").Labels["nvidia.com/gpu.replicas"] = "4" }, nil, ""},

@@ -15,12 +15,17 @@ func workloadParts() []string {
 }
 
 // movers are the pods with devices that the operation ends on its nodes and that
-// something may make again: those of DaemonSets and static pods are DRM007's.
-func (in Input) movers() []cluster.Pod {
-	var out []cluster.Pod
+// something may make again: those of DaemonSets and static pods are DRM007's. They are
+// pointers into the views, of which a fleet has tens of thousands.
+func (in Input) movers() []*cluster.Pod {
+	if in.moving != nil {
+		return in.moving
+	}
+	out := []*cluster.Pod{} // not nil: gathered, if none
 	for _, v := range in.targets() {
-		for _, p := range in.holders(v) {
-			if !p.Static && p.Owner.Kind != "DaemonSet" {
+		holds := in.holding(v)
+		for i := range v.Pods {
+			if p := &v.Pods[i]; !p.Static && p.Owner.Kind != "DaemonSet" && holds(p) {
 				out = append(out, p)
 			}
 		}
@@ -41,7 +46,7 @@ func (in Input) askers(look func(p *cluster.Pod) string) ownerGroups {
 		}
 	}
 	for _, p := range in.movers() {
-		take(&p)
+		take(p)
 	}
 	places := in.reach()
 	for i := range in.Snapshot.Pods {

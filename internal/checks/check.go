@@ -67,6 +67,8 @@ type Input struct {
 	// sorted are the views by name, left those that the operation has still to work on.
 	sorted, left []cluster.NodeView
 	budgets      *cluster.BudgetIndex
+	// moving are the movers, where they have been gathered.
+	moving []*cluster.Pod
 }
 
 // Check is one entry of the catalogue.
@@ -112,6 +114,7 @@ func Only(in Input, codes []string) []Finding {
 
 func run(in Input, asked func(Check) bool) []Finding {
 	in = in.indexed()
+	in.moving = in.movers()
 	in.asked = asked
 	var out []Finding
 	for _, c := range All() {

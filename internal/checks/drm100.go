@@ -18,19 +18,21 @@ func drm100() Check {
 		Operations: []string{Migrate},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartClasses},
 		Run: func(in Input) []Finding {
-			asking := map[string][]string{} // resource → owners
+			asking := map[string]map[string]bool{} // resource → owners
 			for _, p := range in.besides() {
 				classes, _ := in.unserved(&p)
 				for _, r := range classes {
-					add(asking, r, ownerObject(&p))
+					if asking[r] == nil {
+						asking[r] = map[string]bool{}
+					}
+					asking[r][ownerObject(&p)] = true
 				}
 			}
 			var out []Finding
 			for _, r := range slices.Sorted(maps.Keys(asking)) {
-				slices.Sort(asking[r])
 				out = append(out, Finding{
 					Code: "DRM100", Severity: Blocker, Object: "resource/" + r,
-					Message: fmt.Sprintf("asked for on the pool by %s, and no DeviceClass maps it: without the plugin nothing serves it", few(asking[r])),
+					Message: fmt.Sprintf("asked for on the pool by %s, and no DeviceClass maps it: without the plugin nothing serves it", few(slices.Sorted(maps.Keys(asking[r])))),
 					Remedy:  in.classRemedy(r),
 				})
 			}

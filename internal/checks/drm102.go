@@ -23,7 +23,7 @@ func drm102() Check {
 		Run: func(in Input) []Finding {
 			seen := map[string]bool{}
 			for _, p := range in.movers() {
-				seen[ownerObject(&p)] = true
+				seen[ownerObject(p)] = true
 			}
 			classless, g := map[string][]string{}, ownerGroups{}
 			for _, w := range in.templates(seen) {

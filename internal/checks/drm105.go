@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -20,18 +21,23 @@ func drm105() Check {
 		Needs:      []string{cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			refused, unsure := ownerGroups{}, ownerGroups{}
-			kai, known := in.kaiVersion()
-			for _, p := range in.movers() {
+			var kai *version.Version
+			var known bool
+			movers := in.movers()
+			if slices.ContainsFunc(movers, func(p *cluster.Pod) bool { return p.SchedulerName == kaiScheduler }) {
+				kai, known = in.kaiVersion()
+			}
+			for _, p := range movers {
 				switch name := p.SchedulerName; {
 				case name == "" || name == corev1.DefaultSchedulerName:
 				case name == kaiScheduler && known && kai.LessThan(kaiFirst()):
-					refused.add(&p, fmt.Sprintf("is placed by %s %s, which puts no pod that asks for %s on a node without the plugin", name, kai, in.Resource))
+					refused.add(p, fmt.Sprintf("is placed by %s %s, which puts no pod that asks for %s on a node without the plugin", name, kai, in.Resource))
 				case name == kaiScheduler && known:
-					unsure.add(&p, fmt.Sprintf("is placed by %s %s: see that its release has \"DRA-backed extended resources\" (KAI-Scheduler#1943)", name, kai))
+					unsure.add(p, fmt.Sprintf("is placed by %s %s: see that its release has \"DRA-backed extended resources\" (KAI-Scheduler#1943)", name, kai))
 				case name == kaiScheduler:
-					unsure.add(&p, fmt.Sprintf("is placed by %s, whose version cannot be seen: up to 0.14 it puts no such pod on a node without the plugin", name))
+					unsure.add(p, fmt.Sprintf("is placed by %s, whose version cannot be seen: up to 0.14 it puts no such pod on a node without the plugin", name))
 				default:
-					unsure.add(&p, fmt.Sprintf("is placed by scheduler %q; whether it serves %s by DRA cannot be known here, unless it is a profile of kube-scheduler", name, in.Resource))
+					unsure.add(p, fmt.Sprintf("is placed by scheduler %q; whether it serves %s by DRA cannot be known here, unless it is a profile of kube-scheduler", name, in.Resource))
 				}
 			}
 			return append(

@@ -35,8 +35,8 @@ func drm110() Check {
 				}
 			}
 			with := func(remedy string) Finding { return Finding{Code: "DRM110", Severity: Warning, Remedy: remedy} }
-			out := bare.findings(with("save its manifest, to make it again: `kubectl get pod NAME -o yaml`"))
-			out = append(out, jobs.findings(with("wait for it: `kubectl wait --for=condition=complete job/NAME --timeout=-1s`, or let it write a checkpoint before the node's turn"))...)
+			out := bare.findings(with("save its manifest, to make it again: `kubectl get pod NAME -n NAMESPACE -o yaml`"))
+			out = append(out, jobs.findings(with("wait for it: `kubectl wait --for=condition=complete job/NAME -n NAMESPACE --timeout=-1s`, or let it write a checkpoint before the node's turn"))...)
 			return append(out, others.findings(with("wait until it has ended, or let it write a checkpoint before the node's turn"))...)
 		},
 	}

@@ -3,6 +3,7 @@ package checks
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -26,18 +27,25 @@ func drm150() Check {
 				return nil
 			}
 			pods, owners := in.movers(), map[string]bool{}
-			for i := range pods {
-				owners[ownerObject(&pods[i])] = true
+			for _, p := range pods {
+				owners[ownerObject(p)] = true
+			}
+			what := "GPUs, as far as the machine's type tells,"
+			if !strings.HasPrefix(by, instanceType) {
+				what = "whole GPUs"
 			}
 			return []Finding{{
 				Code: "DRM150", Severity: Info, Object: in.poolObject(),
-				Message: fmt.Sprintf("has identical whole GPUs (%s), and nothing in the cluster selects, shares or falls back among devices: %s of %s would be served unchanged. Gained: selection by attributes, claims shared by pods, alternatives, taints of single devices. Given up: preemption for devices, NUMA alignment by the Topology Manager, device health in pod status, autoscalers that know the resource",
-					by, words.Count(len(pods), "pod"), words.Count(len(owners), "owner")),
+				Message: fmt.Sprintf("has identical %s (%s), and nothing in the cluster selects, shares or falls back among devices: %s of %s would be served unchanged. Gained: selection by attributes, claims shared by pods, alternatives, taints of single devices. Given up: preemption for devices, NUMA alignment by the Topology Manager, device health in pod status, autoscalers that know the resource",
+					what, by, words.Count(len(pods), "pod"), words.Count(len(owners), "owner")),
 				Remedy: "weigh it: `dramigrate explain DRM150`; a pool that keeps the plugin works beside pools on DRA",
 			}}
 		},
 	}
 }
+
+// instanceType tells the machine, and so its GPUs, but not whether they are partitioned.
+const instanceType = corev1.LabelInstanceTypeStable
 
 // identical says by which label all nodes of the operation show to have the same whole
 // GPUs. Without such a label it is not known, and nothing is said.
@@ -51,7 +59,7 @@ func (in Input) identical() (by string, same bool) {
 			return "", false
 		}
 	}
-	for _, key := range []string{gfdProduct, gkeAccelerator, "amd.com/gpu.product-name", "node.kubernetes.io/instance-type"} {
+	for _, key := range []string{gfdProduct, gkeAccelerator, "amd.com/gpu.product-name", instanceType} {
 		value := nodes[0].Node.Labels[key]
 		if value == "" {
 			continue
@@ -72,6 +80,15 @@ func (in Input) choosy() bool {
 			return discovered(q.Key) || q.Key == gkeAccelerator
 		})
 	}
-	return slices.ContainsFunc(in.Snapshot.Pods, func(p cluster.Pod) bool { return !p.Finished() && wants(&p) }) ||
-		slices.ContainsFunc(in.Snapshot.Workloads, func(w cluster.Workload) bool { return !w.Finished && wants(&w.Template) })
+	for i := range in.Snapshot.Pods {
+		if p := &in.Snapshot.Pods[i]; !p.Finished() && wants(p) {
+			return true
+		}
+	}
+	for i := range in.Snapshot.Workloads {
+		if w := &in.Snapshot.Workloads[i]; !w.Finished && wants(&w.Template) {
+			return true
+		}
+	}
+	return false
 }

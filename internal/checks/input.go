@@ -107,20 +107,27 @@ func (in Input) plugins() []gate.PluginDaemonSet {
 // holders are the node's pods with devices: by the plugin, or by a claim of one of
 // the drivers.
 func (in Input) holders(v cluster.NodeView) []cluster.Pod {
+	holds := in.holding(v)
+	var out []cluster.Pod
+	for i := range v.Pods {
+		if p := &v.Pods[i]; holds(p) {
+			out = append(out, *p)
+		}
+	}
+	return out
+}
+
+// holding says of a node's pods whether they are holders.
+func (in Input) holding(v cluster.NodeView) func(*cluster.Pod) bool {
 	using := map[string]bool{}
 	for _, c := range v.ClaimsOf(in.drivers()...) {
 		for _, user := range c.Users {
 			using[c.Namespace+"/"+user] = true
 		}
 	}
-	var out []cluster.Pod
-	for i := range v.Pods {
-		p := &v.Pods[i]
-		if !p.Finished() && !p.IsHelper() && (using[p.Ref()] || cluster.PluginBacked(p, in.Resources, v.Claims)) {
-			out = append(out, *p)
-		}
+	return func(p *cluster.Pod) bool {
+		return !p.Finished() && !p.IsHelper() && (using[p.Ref()] || cluster.PluginBacked(p, in.Resources, v.Claims))
 	}
-	return out
 }
 
 // evictions are the pods that the drain would evict from the node.

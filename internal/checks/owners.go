@@ -25,14 +25,17 @@ type ownerKey struct{ kind, namespace, name, evidence string }
 func (k ownerKey) object() string { return k.kind + "/" + k.namespace + "/" + k.name }
 
 // ownerPods are an owner's pods; there are none if the evidence is about its template.
-type ownerPods struct{ pods, nodes []string }
+type ownerPods struct {
+	pods  []string
+	nodes map[string]bool
+}
 
 // add adds a pod. The evidence has to be the same for all pods of its owner.
 func (g ownerGroups) add(p *cluster.Pod, evidence string) {
 	have := g.of(ownerOf(p, evidence))
 	have.pods = append(have.pods, p.Name)
-	if p.Node != "" && !slices.Contains(have.nodes, p.Node) {
-		have.nodes = append(have.nodes, p.Node)
+	if p.Node != "" {
+		have.nodes[p.Node] = true
 	}
 }
 
@@ -44,7 +47,7 @@ func (g ownerGroups) addTemplate(w *cluster.Workload, evidence string) {
 
 func (g ownerGroups) of(k ownerKey) *ownerPods {
 	if g[k] == nil {
-		g[k] = &ownerPods{}
+		g[k] = &ownerPods{nodes: map[string]bool{}}
 	}
 	return g[k]
 }
@@ -106,10 +109,9 @@ func (g ownerGroups) crowd(crowd ownerKey, keys []ownerKey, base Finding) Findin
 
 // subject says which pods of the owner it is about.
 func (o *ownerPods) subject(k ownerKey) string {
-	slices.Sort(o.nodes)
 	where := ""
 	if len(o.nodes) > 0 {
-		where = "on " + nodeList(o.nodes)
+		where = "on " + nodeList(slices.Sorted(maps.Keys(o.nodes)))
 	}
 	switch {
 	case len(o.pods) == 0 || k.kind == "pod":
