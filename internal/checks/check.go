@@ -67,6 +67,8 @@ type Input struct {
 	// sorted are the views by name, left those that the operation has still to work on.
 	sorted, left []cluster.NodeView
 	budgets      *cluster.BudgetIndex
+	// held and evicted remember what holders and evictions have found, by node.
+	held, evicted map[string][]cluster.Pod
 	// moving are the movers, where they have been gathered.
 	moving []*cluster.Pod
 }

@@ -16,6 +16,7 @@ import (
 func (in Input) indexed() Input {
 	in.views = in.Snapshot.Views(in.nodes()...)
 	in.budgets = cluster.IndexBudgets(in.Snapshot.Budgets)
+	in.held, in.evicted = map[string][]cluster.Pod{}, map[string][]cluster.Pod{}
 	in.sorted = nil
 	for _, name := range slices.Sorted(maps.Keys(in.views)) {
 		in.sorted = append(in.sorted, in.views[name])
@@ -105,8 +106,25 @@ func (in Input) plugins() []gate.PluginDaemonSet {
 }
 
 // holders are the node's pods with devices: by the plugin, or by a claim of one of
-// the drivers.
+// the drivers. The list is not to be changed.
 func (in Input) holders(v cluster.NodeView) []cluster.Pod {
+	return remembered(in.held, v, in.findHolders)
+}
+
+// remembered gives what find finds on a node, and finds it but once: many checks ask for
+// the same of thousands of nodes.
+func remembered(known map[string][]cluster.Pod, v cluster.NodeView, find func(cluster.NodeView) []cluster.Pod) []cluster.Pod {
+	if pods, ok := known[v.Node.Name]; ok {
+		return pods
+	}
+	pods := find(v)
+	if known != nil {
+		known[v.Node.Name] = pods
+	}
+	return pods
+}
+
+func (in Input) findHolders(v cluster.NodeView) []cluster.Pod {
 	holds := in.holding(v)
 	var out []cluster.Pod
 	for i := range v.Pods {
@@ -130,9 +148,14 @@ func (in Input) holding(v cluster.NodeView) func(*cluster.Pod) bool {
 	}
 }
 
-// evictions are the pods that the drain would evict from the node.
+// evictions are the pods that the drain would evict from the node. The list is not to
+// be changed.
 func (in Input) evictions(v cluster.NodeView) []cluster.Pod {
-	pods := in.holders(v)
+	return remembered(in.evicted, v, in.findEvictions)
+}
+
+func (in Input) findEvictions(v cluster.NodeView) []cluster.Pod {
+	pods := slices.Clone(in.holders(v))
 	if in.Drain == "all" {
 		pods = slices.DeleteFunc(slices.Clone(v.Pods), func(p cluster.Pod) bool { return p.Finished() || p.IsHelper() })
 	}
