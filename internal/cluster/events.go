@@ -41,7 +41,8 @@ func PodEvents(ctx context.Context, client kubernetes.Interface, namespace, name
 	if uid != "" {
 		about["involvedObject.uid"] = string(uid)
 	}
-	opts := metav1.ListOptions{FieldSelector: about.AsSelector().String(), Limit: 500}
+	// A Set as it is written is sorted; as a selector it is in the order of a map.
+	opts := metav1.ListOptions{FieldSelector: about.String(), Limit: 500}
 	var out []PodEvent
 	for {
 		page, err := client.CoreV1().Events(namespace).List(ctx, opts)
