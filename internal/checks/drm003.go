@@ -11,13 +11,14 @@ import (
 
 func drm003() Check {
 	return Check{
-		Code:       "DRM003",
-		Title:      "A DaemonSet that has to be edited belongs to somebody else",
-		Why:        "An owner (an operator, a Helm release, a GitOps controller, an add-on manager) puts its object back as it wants it, at a moment of its own choosing. Every pool would then get the plugin back at the same time.",
-		Fix:        "Have the owner make the change, or use a switch that the owner offers; leave the pool on the plugin otherwise.",
-		Sources:    []string{"NVIDIA/gpu-operator, controllers/object_controls.go", "Argo CD docs, \"Resource Tracking\"", "Flux docs, \"Kustomization\", \"HelmRelease\""},
-		Operations: []string{Prepare, Migrate},
-		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
+		Code:        "DRM003",
+		Title:       "A DaemonSet that has to be edited belongs to somebody else",
+		Why:         "An owner (an operator, a Helm release, a GitOps controller, an add-on manager) puts its object back as it wants it, at a moment of its own choosing. Every pool would then get the plugin back at the same time.",
+		Fix:         "Have the owner make the change, or use a switch that the owner offers; leave the pool on the plugin otherwise.",
+		Sources:     []string{"NVIDIA/gpu-operator, controllers/object_controls.go", "Argo CD docs, \"Resource Tracking\"", "Flux docs, \"Kustomization\", \"HelmRelease\""},
+		Unskippable: true,
+		Operations:  []string{Prepare, Migrate},
+		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			var out []Finding
 			unseen, blind := in.Snapshot.IsUnknown(cluster.PartManagers)

@@ -12,13 +12,14 @@ const lockedMinor = 37
 
 func drm032() Check {
 	return Check{
-		Code:       "DRM032",
-		Title:      "The feature DRAExtendedResource is off, or not seen to be on",
-		Why:        "With the gate off the API server drops DeviceClass.spec.extendedResourceName, and the scheduler serves no extended resource by DRA. In 1.36 it is on by default and can be switched off; since 1.37 it is locked on. Scheduler, controller manager and kubelets have the gate too, and theirs cannot be seen from the API: the canary pod on the first node is what tries them.",
-		Fix:        "Take DRAExtendedResource=false out of the --feature-gates of API server, scheduler, controller manager and kubelets.",
-		Sources:    []string{"KEP-5004", "pkg/features/kube_features.go, v1.36.3 and v1.37.2", "pkg/registry/resource/deviceclass/strategy.go, v1.37.2"},
-		Operations: []string{Prepare, Migrate},
-		Needs:      []string{cluster.PartVersion},
+		Code:        "DRM032",
+		Title:       "The feature DRAExtendedResource is off, or not seen to be on",
+		Why:         "With the gate off the API server drops DeviceClass.spec.extendedResourceName, and the scheduler serves no extended resource by DRA. In 1.36 it is on by default and can be switched off; since 1.37 it is locked on. Scheduler, controller manager and kubelets have the gate too, and theirs cannot be seen from the API: the canary pod on the first node is what tries them.",
+		Fix:         "Take DRAExtendedResource=false out of the --feature-gates of API server, scheduler, controller manager and kubelets.",
+		Sources:     []string{"KEP-5004", "pkg/features/kube_features.go, v1.36.3 and v1.37.2", "pkg/registry/resource/deviceclass/strategy.go, v1.37.2"},
+		Unskippable: true,
+		Operations:  []string{Prepare, Migrate},
+		Needs:       []string{cluster.PartVersion},
 		Run: func(in Input) []Finding {
 			id := in.Snapshot.Identity
 			if below, err := belowFloor(acts(id)); below || err != nil {

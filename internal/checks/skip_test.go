@@ -20,6 +20,8 @@ func TestParseSkip(t *testing.T) {
 		{"drm006", FindingSkip{}, `there is no check "drm006"`},
 		{"DRM999", FindingSkip{}, `there is no check "DRM999"`},
 		{"DRM010", FindingSkip{}, "DRM010 cannot be skipped"}, // one device in two hands
+		{"DRM003", FindingSkip{}, "DRM003 cannot be skipped"}, // --edit-owned names the danger
+		{"DRM032", FindingSkip{}, "DRM032 cannot be skipped"}, // the run could not end
 		{"", FindingSkip{}, "there is no check"},
 	} {
 		got, err := ParseSkip(tt.value)
