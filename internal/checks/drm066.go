@@ -45,8 +45,16 @@ func (in Input) admission(d gate.DriverDaemonSet) []Finding {
 	base := Finding{Code: "DRM066", Severity: Blocker, Object: daemonSetObject(d.DaemonSet)}
 	critical := class == "system-node-critical" || class == "system-cluster-critical"
 	var out []Finding
-	if _, unread := in.Snapshot.IsUnknown(cluster.PartPriorityClasses); !unread && class != "" && !critical &&
-		!slices.ContainsFunc(in.Snapshot.PriorityClasses, func(c cluster.PriorityClass) bool { return c.Name == class }) {
+	reason, unread := in.Snapshot.IsUnknown(cluster.PartPriorityClasses)
+	switch {
+	case class == "" || critical:
+	case unread && in.Snapshot.Advice:
+		f := base
+		f.Severity = Warning
+		f.Message = fmt.Sprintf("its pods name the priority class %s, and whether that exists could not be seen (%s)", class, reason)
+		f.Remedy = "kubectl get priorityclass " + class
+		out = append(out, f)
+	case !unread && !slices.ContainsFunc(in.Snapshot.PriorityClasses, func(c cluster.PriorityClass) bool { return c.Name == class }):
 		f := base
 		f.Message = fmt.Sprintf("its pods name the priority class %s, which does not exist", class)
 		f.Remedy = "make the class, or take another: `kubectl get priorityclasses`"

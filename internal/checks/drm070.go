@@ -19,10 +19,17 @@ func drm070() Check {
 		Operations: []string{Prepare, Migrate, Rollback},
 		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
-			if _, unread := in.Snapshot.IsUnknown(cluster.PartNamespaces); unread {
-				return nil // the events of the DaemonSet tell, and the run stops on them
-			}
 			users, now := in.newPods()
+			if why, unread := in.Snapshot.IsUnknown(cluster.PartNamespaces); unread {
+				if !in.Snapshot.Advice {
+					return nil // nobody has asked for advice
+				}
+				return []Finding{{
+					Code: "DRM070", Severity: Warning, Object: "namespaces",
+					Message: fmt.Sprintf("whether their pod-security levels admit the pods that have to run could not be seen (%s)", why),
+					Remedy:  "see `kubectl get namespaces -L " + enforceLabel + "`; the events of a DaemonSet tell as well, and the run stops when its pods do not come",
+				}}
+			}
 			var out []Finding
 			for i := range in.Snapshot.Namespaces {
 				ns := &in.Snapshot.Namespaces[i]

@@ -226,6 +226,8 @@ func TestDRM066(t *testing.T) {
 		{"no room, in another namespace", Migrate, prepared, all(quota("10", "10"), in("gpu")), nil, ""},
 		{"no room, for pods of another class", Migrate, prepared, quota("10", "10", forClass("high")), nil, ""},
 		{"a class that is not there", Migrate, prepared, class("gpu-critical"), drv, "gpu-critical, which does not exist"},
+		{"classes unread", Migrate, prepared, all(class("gpu-critical"), unread(cluster.PartPriorityClasses)),
+			[]string{"warning daemonset/kube-system/driver"}, "whether that exists could not be seen (forbidden)"},
 		{"a class that is there", Migrate, prepared, all(class("gpu-critical"), func(s *state) {
 			s.PriorityClasses = []cluster.PriorityClass{{Name: "gpu-critical"}}
 		}), nil, ""},
@@ -323,7 +325,7 @@ func TestDRM070(t *testing.T) {
 			[]string{"warning namespace/dramigrate-system"}, "Talos enforces baseline"},
 		{"namespaces unread", Migrate, prepared, func(s *state) {
 			s.Unknown = []cluster.Unknown{{Part: cluster.PartNamespaces, Reason: "forbidden"}}
-		}, nil, ""},
+		}, []string{"warning namespaces"}, "could not be seen (forbidden)"},
 	})
 }
 
