@@ -156,6 +156,7 @@ func (v *verifier) node(n cluster.NodeView) []Look {
 	return []Look{
 		v.label(n),
 		v.double(n, len(devices)),
+		v.look("no pod of the device plugin is left", "", v.plugin(n), cluster.PartPods, cluster.PartDaemonSets),
 		v.look("nothing is allocatable by the device plugin", "", v.allocatable(n)),
 		v.look("no pod holds a device by the plugin", "", v.backed(n), cluster.PartPods, cluster.PartClaims),
 		v.look("the driver's pods are ready", "", v.driver(n), cluster.PartPods, cluster.PartDaemonSets),
@@ -214,6 +215,20 @@ func (v *verifier) double(n cluster.NodeView, published int) Look {
 			v.t.Resource, count, v.t.Driver, words.Count(published, "device"))
 	}
 	return l
+}
+
+// plugin names the plugin's pods on the node, those on their way out included: each of
+// them may register, and then its devices are advertised by both.
+func (v *verifier) plugin(n cluster.NodeView) string {
+	var pods []string
+	for _, plugin := range v.inv.PluginsFor(v.t.Resource) {
+		for i := range n.Pods {
+			if p := &n.Pods[i]; p.Owner.Kind == "DaemonSet" && p.Owner.UID == plugin.DaemonSet.UID && !p.Finished() {
+				pods = append(pods, p.Ref())
+			}
+		}
+	}
+	return strings.Join(pods, ", ")
 }
 
 func (v *verifier) allocatable(n cluster.NodeView) string {

@@ -98,6 +98,22 @@ func TestVerify(t *testing.T) {
 		{"the plugin is back", func(s *cluster.Snapshot) {
 			s.Nodes[0].Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("2")
 		}, Double, []string{"double: ADVERTISED TWICE", "failed: nvidia.com/gpu is 2"}},
+		// Its devices are not there yet, or not there any more.
+		{"a pod of the plugin", func(s *cluster.Snapshot) {
+			s.DaemonSets = append(s.DaemonSets, appsv1.DaemonSet{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "plugin", UID: "plugin"},
+				Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+					Containers: []corev1.Container{{Name: "c", Image: "nvcr.io/nvidia/k8s-device-plugin:v0.17.0"}},
+					Volumes: []corev1.Volume{{Name: "p", VolumeSource: corev1.VolumeSource{
+						HostPath: &corev1.HostPathVolumeSource{Path: "/var/lib/kubelet/device-plugins"}}}},
+				}}},
+			})
+			s.Pods = append(s.Pods,
+				cluster.Pod{Namespace: "kube-system", Name: "plugin-x", UID: "p1", Node: "a-1", Phase: corev1.PodRunning, Terminating: true,
+					Owner: cluster.Owner{Kind: "DaemonSet", Name: "plugin", UID: "plugin"}},
+				cluster.Pod{Namespace: "kube-system", Name: "plugin-y", UID: "p2", Node: "b-1", Phase: corev1.PodRunning,
+					Owner: cluster.Owner{Kind: "DaemonSet", Name: "plugin", UID: "plugin"}})
+		}, Failed, []string{"failed: kube-system/plugin-x"}},
 		{"the label is gone", func(s *cluster.Snapshot) { delete(s.Nodes[0].Labels, "dramigrate.dev/allocation") },
 			Failed, []string{"failed: label dramigrate.dev/allocation is absent, not dra"}},
 		{"no slices", func(s *cluster.Snapshot) { s.Slices = nil },
@@ -127,7 +143,7 @@ func TestVerify(t *testing.T) {
 		}, Failed, []string{"failed: deviceclass/gpu and deviceclass/second both carry nvidia.com/gpu"}},
 		{"pods could not be read", func(s *cluster.Snapshot) {
 			s.Pods, s.Unknown = nil, []cluster.Unknown{{Part: cluster.PartPods, Reason: "forbidden"}}
-		}, Unknown, []string{"unknown: pods could not be read", "unknown: pods could not be read"}},
+		}, Unknown, []string{"unknown: pods could not be read", "unknown: pods could not be read", "unknown: pods could not be read"}},
 		{"slices could not be read", func(s *cluster.Snapshot) {
 			s.Slices, s.Unknown = nil, []cluster.Unknown{{Part: cluster.PartSlices, Reason: "forbidden"}}
 		}, Unknown, []string{"unknown: resourceslices", "unknown: resourceslices", "unknown: resourceslices", "unknown: resourceslices"}},

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -152,8 +153,14 @@ func TestHelm(t *testing.T) {
 	// helm upgrade with the values that prepare shows.
 	values := f.asked(true)
 	f.ok(helm.Want(f.ctx, func(want *appsv1.DaemonSetSpec) { want.Template.Spec.Affinity = values }))
-	// The plugin's pod that came back with the last revert may still be on its way out.
+	// The plugin's pod that came back with the last revert may be on its way out still,
+	// and even on its way in while the controller has not met the new template.
 	f.ok(Eventually(f.ctx, patience, func() string {
+		ds, err := f.Client().AppsV1().DaemonSets(namespace).Get(f.ctx, set, metav1.GetOptions{})
+		f.ok(err)
+		if ds.Status.ObservedGeneration < ds.Generation {
+			return fmt.Sprintf("generation %d of the DaemonSet, and its controller has met %d", ds.Generation, ds.Status.ObservedGeneration)
+		}
 		if r := f.Tool.Run(f.ctx, "verify", "gpu-a"); r.Code != 0 {
 			return r.String()
 		}
