@@ -139,7 +139,7 @@ func foreignUncordon(f *fixture) {
 
 func zombieWritesNothing(f *fixture) {
 	tool, proxy := f.proxied(func(faultproxy.Mutation) error { return nil })
-	zombie := f.held(tool)
+	zombie := f.held(tool, mortal...)
 	f.ok(zombie.Signal(syscall.SIGSTOP))
 	// What it had sent when it was stopped may still be on its way.
 	seen := len(proxy.Seen())

@@ -43,7 +43,7 @@ func (f *fixture) kill(n int, moment faultproxy.Moment, args ...string) (int, Re
 	})
 	defer func() { _ = proxy.Close() }()
 	var err error
-	p, err = tool.Start(f.ctx, args...)
+	p, err = tool.Start(f.ctx, slices.Concat(args, mortal)...)
 	f.ok(err)
 	close(started)
 	r := p.Wait()
@@ -168,7 +168,7 @@ func TestKilledAtDeviceClass(t *testing.T) {
 			return nil
 		})
 		var err error
-		p, err = tool.Start(f.ctx, apply("gpu-a")...)
+		p, err = tool.Start(f.ctx, apply("gpu-a", mortal...)...)
 		f.ok(err)
 		close(started)
 		if r := p.Wait(); r.Signal != syscall.SIGKILL {
@@ -185,7 +185,7 @@ func TestKilledAtDeviceClass(t *testing.T) {
 			t.Fatalf("killed %s the class was made: there are classes %q, want one", moment, names)
 		}
 		f.run(0, rollback("gpu-a")...)
-		f.run(0, "unprepare", "--yes", "--lock-ttl", "6s", "--lock-wait", "40s")
+		f.run(0, slices.Concat([]string{"unprepare", "--yes"}, locked)...)
 		f.nothingLeft()
 		f.asBefore("gpu-a-1", before)
 	}

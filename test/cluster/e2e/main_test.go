@@ -56,7 +56,14 @@ type fixture struct {
 }
 
 // quick are flags that keep a test short and change nothing that it proves.
-var quick = []string{"--yes", "--soak", "0s", "--helper-image", HelperImage, "--lock-ttl", "6s", "--lock-wait", "40s"}
+var quick = slices.Concat([]string{"--yes", "--soak", "0s", "--helper-image", HelperImage}, locked)
+
+// locked are the flags of the lock: a run on a busy machine renews it in time, and a
+// test stays within its own time when it meets the lock of a run that died.
+var locked = []string{"--lock-ttl", "20s", "--lock-wait", "90s"}
+
+// mortal are those of a run that is killed: nobody waits long for its lock.
+var mortal = []string{"--lock-ttl", "6s"}
 
 func newFixture(t *testing.T, o BenchOptions) *fixture {
 	t.Helper()
@@ -105,7 +112,7 @@ func (f *fixture) runAs(tool Tool, want int, args ...string) Result {
 // prepare is the one-off preparation, without a restart of the plugin.
 func (f *fixture) prepare() {
 	f.Helper()
-	f.run(0, "prepare", "--yes", "--plugin-rollout", "on-delete", "--driver-manifests", f.DriverDir, "--lock-ttl", "6s", "--lock-wait", "40s")
+	f.run(0, slices.Concat([]string{"prepare", "--yes", "--plugin-rollout", "on-delete", "--driver-manifests", f.DriverDir}, locked)...)
 }
 
 // apply and rollback are the arguments for a pool of the bench.

@@ -43,7 +43,7 @@ func TestGPUOperator(t *testing.T) {
 	f.ok(err)
 	before := map[string]nodeIs{"gpu-a-1": f.look("gpu-a-1"), "gpu-a-2": f.look("gpu-a-2")}
 
-	f.run(0, "prepare", "--yes", "--driver-manifests", f.DriverDir, "--lock-ttl", "6s", "--lock-wait", "40s")
+	f.run(0, slices.Concat([]string{"prepare", "--yes", "--driver-manifests", f.DriverDir}, locked)...)
 	f.ok(f.RunWorkload(f.ctx, "train", "gpu-a", 2))
 	f.run(0, apply("gpu-a")...)
 	f.ok(f.WorkloadReady(f.ctx, "train", 2))

@@ -68,7 +68,7 @@ func TestGKE(t *testing.T) {
 	manager := &Owner{Manager: "kube-addon-manager"}
 	f.ok(manager.Own(f.ctx, f.Client(), "kube-system", pluginSet))
 
-	f.run(0, "prepare", "--yes", "--driver-manifests", f.DriverDir, "--lock-ttl", "6s", "--lock-wait", "40s")
+	f.run(0, slices.Concat([]string{"prepare", "--yes", "--driver-manifests", f.DriverDir}, locked)...)
 	f.thereAndBack("kube-system", pluginSet, map[string]string{optOut: "true", allocation: "dra"})
 	f.run(0, "unprepare", "--yes")
 	if n, err := manager.Reverts(); n > 0 || err != nil {
@@ -116,7 +116,7 @@ func TestHelm(t *testing.T) {
 	plugin := manifests.PluginChart(manifests.WithHelmOwner())
 	namespace, set := plugin.DaemonSet.Namespace, plugin.DaemonSet.Name
 	f := newFixture(t, BenchOptions{Kubelet: cluster.KubeletQuick, Plugin: plugin, Nodes: twoPools()})
-	prepare := []string{"prepare", "--yes", "--driver-manifests", f.DriverDir, "--lock-ttl", "6s", "--lock-wait", "40s"}
+	prepare := slices.Concat([]string{"prepare", "--yes", "--driver-manifests", f.DriverDir}, locked)
 
 	r := f.run(3, prepare...)
 	for _, want := range []string{"DRM003", "helm upgrade --reuse-values", "key: dramigrate.dev/allocation", "--edit-owned"} {
@@ -182,7 +182,7 @@ func TestGitOps(t *testing.T) {
 	argo := &Owner{Manager: "argocd-controller"}
 	f.ok(argo.Own(f.ctx, f.Client(), "kube-system", pluginSet))
 
-	p, err := f.Tool.Start(f.ctx, "prepare", "--yes", "--driver-manifests", f.DriverDir, "--lock-ttl", "6s", "--lock-wait", "40s", "--wait-for-owner")
+	p, err := f.Tool.Start(f.ctx, slices.Concat([]string{"prepare", "--yes", "--driver-manifests", f.DriverDir, "--wait-for-owner"}, locked)...)
 	f.ok(err)
 	f.ok(Eventually(f.ctx, patience, func() string {
 		select {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,7 +49,7 @@ func TestSavedPlan(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "plan.yaml")
 	f.run(0, "plan", "gpu-a", "--out", file, "--soak", "0s", "--kubelet-grace", "1s", "--helper-image", HelperImage)
 	f.samePlanOffline("gpu-a", "--helper-image", HelperImage)
-	saved := []string{"apply", file, "--yes", "--lock-ttl", "6s", "--lock-wait", "40s"}
+	saved := slices.Concat([]string{"apply", file, "--yes"}, locked)
 
 	// Somebody has a better idea after the review.
 	text, err := os.ReadFile(file)
@@ -58,7 +59,7 @@ func TestSavedPlan(t *testing.T) {
 	f.run(4, "apply", edited, "--yes")
 
 	// The program is killed when the first of two nodes is done.
-	p, err := f.Tool.Start(f.ctx, saved...)
+	p, err := f.Tool.Start(f.ctx, slices.Concat(saved, mortal)...)
 	f.ok(err)
 	f.ok(Eventually(f.ctx, patience, func() string {
 		if !strings.Contains(p.Stderr(), "batch 1/2  done") {

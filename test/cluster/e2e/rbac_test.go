@@ -138,7 +138,7 @@ func TestLeastRoles(t *testing.T) {
 	}
 
 	prepare := f.grantee("prepare", "--driver-manifests", f.DriverDir)
-	arguments := []string{"prepare", "--yes", "--plugin-rollout", "on-delete", "--driver-manifests", f.DriverDir, "--lock-ttl", "6s", "--lock-wait", "40s"}
+	arguments := slices.Concat([]string{"prepare", "--yes", "--plugin-rollout", "on-delete", "--driver-manifests", f.DriverDir}, locked)
 	prepare.stopped(right("create", "apps", "daemonsets", ""), "create daemonsets.apps", arguments...)
 	prepare.run(0, arguments...)
 

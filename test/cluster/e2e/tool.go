@@ -33,10 +33,10 @@ type Result struct {
 	Stdout, Stderr string
 }
 
-// String is all of it, for a test's message.
+// String is all of it, for a test's message; the errors first, for logs that are cut.
 func (r Result) String() string {
-	return fmt.Sprintf("dramigrate %s: exit code %d, signal %v\n--- stdout\n%s--- stderr\n%s",
-		strings.Join(r.Args, " "), r.Code, r.Signal, r.Stdout, r.Stderr)
+	return fmt.Sprintf("dramigrate %s: exit code %d, signal %v\n--- stderr\n%s--- stdout\n%s",
+		strings.Join(r.Args, " "), r.Code, r.Signal, r.Stderr, r.Stdout)
 }
 
 // Run runs the tool to its end.
