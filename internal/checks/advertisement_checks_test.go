@@ -62,6 +62,8 @@ func TestDRM039(t *testing.T) {
 		{"healthy", Migrate, prepared, nil, nil, ""},
 		{"a node that has moved, its capacity still up", Migrate, migrated, nil, nil, ""},
 		{"the driver has lost one since", Rollback, migrated, recorded(`"GPU-n1-gpu-0","GPU-n1-gpu-1","GPU-gone"`), []string{"warning node/n1"}, "no longer publishes GPU-gone"},
+		{"the driver has lost one, as it stands", Verify, migrated, recorded(`"GPU-n1-gpu-0","GPU-n1-gpu-1","GPU-gone"`), []string{"warning node/n1"}, "no longer publishes GPU-gone"},
+		{"as it stands on the plugin, one of two is faulty", Verify, prepared, allocatable("n1", gpu, "1"), nil, ""},
 		{"it has them all", Rollback, migrated, recorded(`"GPU-n1-gpu-1","GPU-n1-gpu-0"`), nil, ""},
 		{"slices are incomplete, so that nothing is known", Rollback, migrated, both(recorded(`"GPU-gone"`), func(s *state) { s.Slices[0].Spec.Pool.ResourceSliceCount = 2 }), nil, ""},
 	})

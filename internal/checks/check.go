@@ -18,6 +18,8 @@ const (
 	Migrate   = "migrate"
 	Rollback  = "rollback"
 	Unprepare = "unprepare"
+	// Verify is no plan's: it asks about nodes that are on DRA, as they stand.
+	Verify = "verify"
 )
 
 // Input is what checks look at: the cluster, and what is intended with it.

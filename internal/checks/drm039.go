@@ -14,7 +14,7 @@ func drm039() Check {
 		Why:        "A device that the plugin has found faulty is in the node's capacity and not in allocatable. The driver has a judgement of its own: if it publishes the faulty device, its devices are not those that the plugin offered, and the run stops at that node. A plugin that restarts, as it does with every rollback, takes all devices for healthy again until the next fault: what was known is lost.",
 		Fix:        "Have the faulty devices repaired, or take the node out of the pool. Write down which devices they are before the plugin or the driver restarts.",
 		Sources:    []string{"NVIDIA/k8s-device-plugin#58, #111", "pkg/kubelet/cm/devicemanager/manager.go, GetCapacity, v1.37.2"},
-		Operations: []string{Migrate, Rollback},
+		Operations: []string{Migrate, Rollback, Verify},
 		Advises:    true,
 		Needs:      []string{cluster.PartSlices},
 		Run: func(in Input) []Finding {
@@ -35,12 +35,13 @@ func drm039() Check {
 			if in.Operation == Migrate {
 				remedy += "; repair them, or take the node out of the pool"
 			}
+			lost := "after the rollback the plugin may offer them as healthy: keep this list, and see to the devices before pods get them"
+			if in.Operation == Verify {
+				lost = "see to the devices, `nvidia-smi -q` on the node; one that was taken out for good stays in the node's record until the pool is rolled back"
+			}
 			return append(
 				unhealthy.findings(in, Finding{Code: "DRM039", Severity: Warning, Remedy: remedy}),
-				missing.findings(in, Finding{
-					Code: "DRM039", Severity: Warning,
-					Remedy: "after the rollback the plugin may offer them as healthy: keep this list, and see to the devices before pods get them",
-				})...)
+				missing.findings(in, Finding{Code: "DRM039", Severity: Warning, Remedy: lost})...)
 		},
 	}
 }
@@ -49,7 +50,7 @@ func drm039() Check {
 // by UUID, and that the driver does not publish on a node that is open.
 func (in Input) noLongerPublished(v cluster.NodeView) []string {
 	st, err := cluster.ParseNodeState(v.Node)
-	if in.Operation != Rollback || err != nil || st == nil || st.OpenedAt == nil {
+	if in.Operation != Rollback && in.Operation != Verify || err != nil || st == nil || st.OpenedAt == nil {
 		return nil
 	}
 	devices, incomplete := cluster.DevicesOf(v.Slices, in.Driver)

@@ -18,7 +18,7 @@ func drm040() Check {
 		Why:        "What a node advertises outlives its plugin: numbers that are not zero stay after MIG was reconfigured, and somebody may have patched a resource in by hand. Pods are placed by such numbers and get no device, or the same one as others. A kubelet that restarts sets them to zero and may end the pods that use them.",
 		Fix:        "Find what put the number there. A stale one goes when the plugin and then the kubelet of that one node are restarted, with the node drained; never restart the kubelets of a whole pool at once.",
 		Sources:    []string{"NVIDIA/k8s-device-plugin#240", "kubernetes/kubernetes#52510, #64632", "pkg/kubelet/kubelet_node_status.go, v1.37.2"},
-		Operations: []string{Prepare, Migrate, Rollback},
+		Operations: []string{Prepare, Migrate, Rollback, Verify},
 		Advises:    true,
 		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {

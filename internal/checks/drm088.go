@@ -19,7 +19,7 @@ func drm088() Check {
 		Why:        "A run labels the nodes that are there. A node that the group adds, replaces or repairs afterwards comes without the gate's labels, gets the plugin, and makes the pool a mixed one. The node group's own configuration has to carry the labels once the whole pool is on DRA, and not earlier: some providers also put them on the nodes that are there, which would switch these under their pods.",
 		Fix:        "When the pool is on DRA, add the labels to the configuration of its node group; take them out before a rollback.",
 		Sources:    []string{"GKE docs, \"Update node labels and taints for existing node pools\"", "Amazon EKS API, UpdateNodegroupConfig", "AKS docs, \"Use labels\"", "Karpenter docs, \"Drift\"", "openshift/api, machine/v1beta1, MachineSet"},
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, Verify},
 		Advises:    true,
 		Run: func(in Input) []Finding {
 			var here []*corev1.Node

@@ -15,7 +15,7 @@ func drm090() Check {
 		Why:        "Monitors write what they think of a node's GPUs into its conditions, and automatic repair reboots or replaces a node whose condition stays bad: on EKS AcceleratedHardwareReady, on AKS UnhealthyNvidiaDevicePlugin and UnhealthyNvidiaDCGMServices. A monitor that looks for the plugin itself takes a node on DRA for ill.",
 		Fix:        "Have the node repaired before its move; switch the monitoring of the plugin, or automatic repair, off for a pool on DRA.",
 		Sources:    []string{"Amazon EKS docs, \"Detect node health issues and enable automatic node repair\"", "Azure/AgentBaker, node problem detector, UnhealthyNvidiaDevicePlugin", "MicrosoftDocs/azure-aks-docs, aks-managed-gpu-nodes.md"},
-		Operations: []string{Migrate, Rollback},
+		Operations: []string{Migrate, Rollback, Verify},
 		Advises:    true,
 		Run: func(in Input) []Finding {
 			ill, watched := nodeGroups{}, nodeGroups{}

@@ -56,13 +56,16 @@ func (in Input) seen() []cluster.NodeView {
 
 // targets are the views of the nodes that the operation has still to work on: a
 // migration passes over nodes that it has opened, a rollback over those that were
-// never switched.
+// never switched, and Verify over those that are on the plugin.
 func (in Input) targets() []cluster.NodeView {
 	if in.views == nil {
 		in = in.indexed()
 	}
 	return in.left
 }
+
+// HasTargets says whether there is a node that the operation has to do with.
+func (in Input) HasTargets() bool { return len(in.targets()) > 0 }
 
 // done says that nothing is left to do on a node.
 func (in Input) done(v cluster.NodeView) bool {
@@ -74,6 +77,10 @@ func (in Input) done(v cluster.NodeView) bool {
 	case Rollback:
 		own, known := gate.Switched(v.Node.Labels)
 		return known && own == gate.Plugin && err == nil && st == nil
+	case Verify:
+		g, known := in.Inventory.Of(v.Node, in.Resource)
+		state, fits := g.StateOf(v.Node.Labels)
+		return known && fits && state == gate.Plugin
 	default:
 		return false
 	}

@@ -43,7 +43,8 @@ func newCheck(a *app) *cobra.Command {
 		Use:   "check [POOL]",
 		Short: "Look for all that could go wrong, before the first node is cordoned",
 		Long: `Run the catalogue of checks for a pool, or without POOL for every node with devices:
-what prepare and apply would meet, or with --for what rollback or unprepare would.
+what prepare and apply would meet, or with --for what rollback or unprepare would, or
+what there is to say of nodes that are on DRA already (--for verify).
 Reads only; --probe-gate asks the server for a dry run, which stores nothing. The same
 checks are part of every plan. 'dramigrate explain CODE' says what a check is about,
 --list shows all of them.
@@ -69,13 +70,13 @@ has to be seen could not be read.`,
 	o.skips.addFlags(cmd)
 	s := cmd.Flags()
 	s.StringSliceVar(&o.only, "only", nil, "run these checks alone, by their codes")
-	s.StringSliceVar(&o.verbs, "for", []string{"prepare", "apply"}, "the verbs to check for: prepare, apply, rollback, unprepare")
+	s.StringSliceVar(&o.verbs, "for", []string{"prepare", "apply"}, "the verbs to check for: prepare, apply, rollback, unprepare; verify asks about nodes that are on DRA, as they stand")
 	s.StringVar(&o.failOn, "fail-on", failOnBlocker, "what makes the exit code 3: blocker, or warning as well")
 	s.StringVar(&o.drain, "drain", plan.DrainGPU, "what the drain would evict: gpu or all")
 	addProbeGate(cmd, &o.probe)
 	s.BoolVar(&o.list, "list", false, "list the checks and run none")
 	offerFrom(cmd, "only", completeCodes)
-	offer(cmd, "for", "prepare", "apply", "rollback", "unprepare")
+	offer(cmd, "for", "prepare", "apply", "rollback", "unprepare", checks.Verify)
 	offer(cmd, "fail-on", failOnBlocker, failOnWarning)
 	offer(cmd, "drain", plan.DrainGPU, plan.DrainAll)
 	return cmd
@@ -146,8 +147,11 @@ func (o *checkOptions) complete() (plan.Settings, []plan.Operation, error) {
 	var operations []plan.Operation
 	for _, verb := range o.verbs {
 		op, ok := operationOf(verb)
+		if verb == checks.Verify {
+			op, ok = plan.Operation(checks.Verify), true
+		}
 		if !ok {
-			return plan.Settings{}, nil, usageError("--for %q: must be prepare, apply, rollback or unprepare", verb)
+			return plan.Settings{}, nil, usageError("--for %q: must be prepare, apply, rollback, unprepare or verify", verb)
 		}
 		if !slices.Contains(operations, op) {
 			operations = append(operations, op)

@@ -29,7 +29,8 @@ func newStatus(a *app) *cobra.Command {
 pool its lock, its last run, and whether the device plugin would come back on it
 (ROLLBACK). What is not as the runs have left it is listed: nodes of a migrated pool
 that came up on the plugin, labels that are not what a node's record says, nodes that a
-run has left part-way, nodes that are gone. Reads only; what may not be read is listed
+run has left part-way, nodes that are gone. Where nodes are on DRA, what the catalogue
+of checks has to say of them is listed too. Reads only; what may not be read is listed
 as unknown and left out.
 
 With --watch it goes on until it is interrupted, which is exit code 0: on a terminal
@@ -100,7 +101,14 @@ func (o *statusOptions) gather(s *cluster.Snapshot) (*status.Status, error) {
 		}
 		options.Pool = &one
 	}
-	return status.New(s, options), nil
+	out := status.New(s, options)
+	var pool cluster.NodePool
+	if options.Pool != nil {
+		pool = *options.Pool
+	}
+	var err error
+	out.Findings, err = o.app.standing(s, pool)
+	return out, err
 }
 
 func (o *statusOptions) print(out *status.Status) error {

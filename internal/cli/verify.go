@@ -29,14 +29,16 @@ func newVerify(a *app) *cobra.Command {
 		Short: "Verify that a pool is on DRA as it has to be",
 		Long: `Look at every node of a pool, from the API: is it switched, is nothing offered by the
 plugin any more, are the driver and its slices there, are the published devices those
-that the node had before. Reads only.
+that the node had before. What the catalogue of checks has to say of nodes on DRA comes
+after it (all of it: 'dramigrate check POOL --for verify'). Reads only.
 
 With --canary, a pod on each node asks for a device as a workload does, and what it
 sees is compared with its claim. It needs a free device on the node, and holds the
 pool's lock meanwhile.
 
-Exit code 3: a node advertises devices by both mechanisms. 1: something else is not as
-it has to be. 7: something could not be seen.`,
+Exit code 3: a node advertises devices by both mechanisms, or all is as it has to be
+and a check found a blocker. 1: something else is not as it has to be. 7: something
+could not be seen.`,
 		ValidArgsFunction: completePools(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.pool.complete(args); err != nil {
@@ -81,9 +83,15 @@ func (o *verifyOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if v.Findings, err = o.app.standing(s, pool); err != nil {
+		return err
+	}
 	err = o.format.print(o.app.Out, v, func() error { return report.Verification(o.app.sheet(), v) })
 	if err != nil {
 		return err
+	}
+	if code := verdict(v.Findings); v.Result == status.OK && code != ExitOK {
+		return silent{code}
 	}
 	return verified(v.Result)
 }

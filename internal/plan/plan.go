@@ -31,6 +31,9 @@ const (
 	Unprepare Operation = "unprepare"
 )
 
+// verify is the operation of nodes as they stand, which no plan is for.
+const verify = Operation(checks.Verify)
+
 // Plan is the whole of one run, for a reviewer and for the engine.
 type Plan struct {
 	APIVersion  string           `json:"apiVersion"`

@@ -16,6 +16,7 @@ import (
 func VerbOf(op Operation) string {
 	return map[Operation]string{
 		Prepare: access.Prepare, Migrate: access.Apply, Rollback: access.Rollback, Unprepare: access.Unprepare,
+		verify: access.Verify,
 	}[op]
 }
 

@@ -24,6 +24,7 @@ func Status(sheet Sheet, s *status.Status, wide bool) error {
 	d.strays(s.Strays)
 	d.statusPools(s, wide)
 	d.notReady(s.Pools)
+	d.findings(s.Findings)
 	d.unread(s.Unknown)
 	return d.err
 }

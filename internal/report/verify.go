@@ -6,6 +6,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/status"
 )
 
@@ -26,8 +27,13 @@ func Verification(s Sheet, v *status.Verification) error {
 	if len(v.Nodes) == 0 {
 		d.line("No node of the pool has devices.")
 	}
+	d.findings(v.Findings)
 	d.line("")
-	d.line("Result: " + resultStyle(v.Result, d.theme).Render(resultWord(v.Result)))
+	result := "Result: " + resultStyle(v.Result, d.theme).Render(resultWord(v.Result))
+	if v.Result == status.OK && checks.Stops(v.Findings) {
+		result += ", but for what the findings say"
+	}
+	d.line(result)
 	return d.err
 }
 

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 )
@@ -30,6 +31,8 @@ type Status struct {
 	Nodes []Node `json:"nodes,omitempty"`
 	// Strays are what is not as the runs have left it.
 	Strays []Stray `json:"strays,omitempty"`
+	// Findings are what the catalogue of checks has to say of the nodes on DRA.
+	Findings []checks.Finding `json:"findings,omitempty"`
 	// Unknown is what could not be read.
 	Unknown []cluster.Unknown `json:"unknown,omitempty"`
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/words"
@@ -40,6 +41,8 @@ type Verification struct {
 	// Class is about the DeviceClass, which is the whole cluster's.
 	Class []Look         `json:"class"`
 	Nodes []NodeVerified `json:"nodes"`
+	// Findings are what the catalogue of checks has to say of the pool's nodes on DRA.
+	Findings []checks.Finding `json:"findings,omitempty"`
 }
 
 // NodeVerified are the looks at one node.
