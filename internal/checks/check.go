@@ -63,9 +63,11 @@ type Input struct {
 	// edit them all the same, or wait until their owner has.
 	EditOwned, WaitForOwner bool
 
-	// asked are the checks of this run; all of the catalogue if nil.
-	asked func(Check) bool
-	views map[string]cluster.NodeView
+	// asked are the checks of this run; all of the catalogue if nil. reported are the
+	// operations of the whole report, where it is about several.
+	asked    func(Check) bool
+	reported []string
+	views    map[string]cluster.NodeView
 	// sorted are the views by name, left those that the operation has still to work on.
 	sorted, left []cluster.NodeView
 	budgets      *cluster.BudgetIndex

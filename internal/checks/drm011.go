@@ -70,7 +70,7 @@ func drm011() Check {
 func (in Input) blindWithout(part string) (blind, advice []string) {
 	stops := false
 	for _, c := range All() {
-		if c.applies(in) && slices.Contains(c.Needs, part) {
+		if in.reports(c) && slices.Contains(c.Needs, part) {
 			blind = append(blind, c.Code)
 			stops = stops || !c.Advises
 		}
@@ -79,6 +79,16 @@ func (in Input) blindWithout(part string) (blind, advice []string) {
 		return nil, blind
 	}
 	return blind, nil
+}
+
+// reports says that the report is with the check: what is lacking for one of its
+// operations is said once.
+func (in Input) reports(c Check) bool {
+	return c.applies(in) || slices.ContainsFunc(in.reported, func(operation string) bool {
+		other := in
+		other.Operation = operation
+		return c.applies(other)
+	})
 }
 
 // unadvised is one warning for all parts that only advice was to come from: a run is

@@ -66,6 +66,9 @@ func Examine(inputs []Input, codes []string) *Report {
 	asked := func(c Check) bool { return len(codes) == 0 || slices.Contains(codes, c.Code) }
 	for _, in := range inputs {
 		r.Operations = append(r.Operations, in.Operation)
+	}
+	for _, in := range inputs {
+		in.reported = r.Operations
 		r.merge(run(in, asked))
 	}
 	Sort(r.Findings)

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,6 +41,23 @@ func TestExamine(t *testing.T) {
 	}
 	if !slices.IsSortedFunc(r.Findings, func(a, b Finding) int { return rank(a) - rank(b) }) {
 		t.Errorf("findings are not sorted: %+v", r.Findings)
+	}
+}
+
+// What two operations lack is one warning, with the checks of both: DRM103 is asked by
+// both, DRM109 and DRM150 by the migration alone.
+func TestExamineUnadvised(t *testing.T) {
+	t.Parallel()
+	s := prepared()
+	s.Unknown = []cluster.Unknown{{Part: cluster.PartJobs, Reason: "no"}, {Part: cluster.PartPriorityClasses, Reason: "no"}}
+	r := Examine([]Input{s.of(Prepare), s.of(Migrate)}, nil)
+	if diff := cmp.Diff([]string{"warning jobs"}, brief(r.Findings, "DRM011")); diff != "" {
+		t.Errorf("DRM011 (-want +got):\n%s", diff)
+	}
+	for _, f := range r.Findings {
+		if f.Code == "DRM011" && (!strings.Contains(f.Message, "jobs, priorityclasses could not be read") || !strings.Contains(f.Message, "DRM103") || !strings.Contains(f.Message, "DRM109")) {
+			t.Errorf("message %q, want both parts and the checks of both operations", f.Message)
+		}
 	}
 }
 

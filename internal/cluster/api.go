@@ -120,8 +120,11 @@ func (l *loader) features(ctx context.Context) error {
 		return err
 	}
 	seen := l.seenFeatures(ctx)
+	if refused != nil && seen != nil {
+		refused = fmt.Errorf("%w; %w", refused, seen)
+	}
 	if refused != nil {
-		return unreadable{errors.Join(refused, seen)}
+		return unreadable{refused}
 	}
 	if l.out.API.Features == nil {
 		l.out.API.Features = map[string]Feature{}

@@ -124,6 +124,7 @@ func (c *Cluster) start(ctx context.Context, cache string, bin build.Binaries, k
 	if c.plane, err = plane.New(filepath.Join(c.dir, "plane"), bin, c.block, c.spawner); err != nil {
 		return err
 	}
+	c.plane.Flags = c.options.ControlPlane
 	if err := c.prepareNodes(programs); err != nil {
 		return err
 	}

@@ -73,6 +73,9 @@ type Options struct {
 	Cache string
 	// Program is the compiled program of this module; empty means that it is built.
 	Program string
+	// ControlPlane are more flags of API server, controller manager and scheduler, such
+	// as "--emulated-version=1.36".
+	ControlPlane []string
 	// Log receives progress.
 	Log io.Writer
 }

@@ -56,6 +56,8 @@ type BenchOptions struct {
 	Nodes   []cluster.NodeSpec
 	// StatusInterval of the kubelets; a second if 0.
 	StatusInterval time.Duration
+	// ControlPlane are more flags of the control plane's programs.
+	ControlPlane []string
 	// Dir for what the bench writes besides the cluster's own folder.
 	Dir string
 	Log io.Writer
@@ -83,7 +85,7 @@ func NewBench(ctx context.Context, o BenchOptions) (_ *Bench, err error) {
 		commands["dramigrate"] = helper
 	}
 	c, err := cluster.Start(ctx, cluster.Options{
-		Version: o.Version, Kubelet: o.Kubelet, Nodes: o.Nodes, StatusInterval: o.StatusInterval,
+		Version: o.Version, Kubelet: o.Kubelet, Nodes: o.Nodes, StatusInterval: o.StatusInterval, ControlPlane: o.ControlPlane,
 		Commands: commands, Log: o.Log,
 	})
 	if err != nil {

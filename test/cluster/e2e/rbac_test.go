@@ -142,6 +142,20 @@ func TestLeastRoles(t *testing.T) {
 	prepare.stopped(right("create", "apps", "daemonsets", ""), "create daemonsets.apps", arguments...)
 	prepare.run(0, arguments...)
 
+	// What `check` reads is what its role grants: nothing is left unread but dashboards,
+	// which no role is given unasked: their right shows every ConfigMap.
+	checker := f.grantee("check", "--optional=true")
+	checker.may(true, right("list", "coordination.k8s.io", "leases", ToolNamespace))
+	checker.may(true, right("list", "batch", "cronjobs", ""))
+	if r := checker.run(0, "check", "gpu-a"); strings.Count(r.Stdout, "NOT RUN") != 1 || !strings.Contains(r.Stdout, "NOT RUN DRM136") {
+		t.Errorf("check does not see all with its own role:\n%s", r.Stdout)
+	}
+	checker.without(right("list", "", "resourcequotas", ""), func() {
+		if r := checker.run(7, "check", "gpu-a"); !strings.Contains(unwrapped(r.Stdout), "NOT RUN DRM130") {
+			t.Errorf("check does not say that the quotas were not seen:\n%s", r.Stdout)
+		}
+	})
+
 	// Who may only plan does: what is missing to run the plan is a warning.
 	reader := f.grantee("plan")
 	reader.may(true, right("list", "coordination.k8s.io", "leases", ToolNamespace))

@@ -33,6 +33,8 @@ type Plane struct {
 	Port int
 	// Processes are the programs in the order in which they were started.
 	Processes []*process.Process
+	// Flags are added to those of API server, controller manager and scheduler.
+	Flags []string
 	// OnStart, if set, is called after each start, for instance to record it.
 	OnStart func() error
 

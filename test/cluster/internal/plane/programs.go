@@ -58,7 +58,7 @@ func (p *Plane) startAPIServer(etcdURL string) error {
 		return err
 	}
 	const issuer = "https://kubernetes.default.svc.cluster.local"
-	return p.start("kube-apiserver", p.bin.APIServer,
+	return p.startKube("kube-apiserver", p.bin.APIServer,
 		"--bind-address="+p.Host.String(), "--secure-port="+strconv.Itoa(p.Port),
 		// A loopback address cannot be advertised; this one (RFC 5737) leads
 		// nowhere, and without a reconciler no Endpoints name it.
@@ -88,7 +88,7 @@ func (p *Plane) startControllerManager() error {
 	if err != nil {
 		return fmt.Errorf("controller manager: %w", err)
 	}
-	return p.start("kube-controller-manager", p.bin.ControllerManager,
+	return p.startKube("kube-controller-manager", p.bin.ControllerManager,
 		"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 		"--bind-address="+p.Host.String(), "--secure-port="+strconv.Itoa(port),
 		"--leader-elect=false",
@@ -112,10 +112,15 @@ func (p *Plane) startScheduler() error {
 	if err != nil {
 		return fmt.Errorf("scheduler: %w", err)
 	}
-	return p.start("kube-scheduler", p.bin.Scheduler,
+	return p.startKube("kube-scheduler", p.bin.Scheduler,
 		"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 		"--bind-address="+p.Host.String(), "--secure-port="+strconv.Itoa(port),
 		"--leader-elect=false",
 		"--kube-api-qps=500", "--kube-api-burst=1000",
 	)
+}
+
+// startKube starts one of the programs that take the flags of all.
+func (p *Plane) startKube(name, path string, args ...string) error {
+	return p.start(name, path, append(args, p.Flags...)...)
 }
