@@ -7,8 +7,9 @@ import (
 
 // Place is where on the node's hardware a device is.
 type Place struct {
-	// GPU is the GPU's UUID, or its PCI address if it has none; empty if unknown.
-	GPU string
+	// GPU and PCIBusID are the GPU's UUID and PCI address. Either is empty if unknown.
+	GPU      string
+	PCIBusID string
 	// Partition is the UUID of a partition in MIG; empty for a whole GPU, and for a
 	// partition without one.
 	Partition string
@@ -30,28 +31,33 @@ const (
 
 // Overlap compares two places on one node. A whole GPU overlaps with each of its
 // partitions. A partition without UUID may or may not overlap with another of its GPU.
-// GPUs of which one is known by its UUID and one by its address alone may be the same.
 func (p Place) Overlap(q Place) Overlap {
 	switch {
 	case p.Partition != "" && p.Partition == q.Partition:
 		return Shared
 	case p.Partition != "" && q.Partition != "":
 		return Disjoint
-	case p.GPU == "" || q.GPU == "":
-		return Unknown
-	case p.GPU != q.GPU && isAddress(p.GPU) != isAddress(q.GPU):
-		return Unknown
-	case p.GPU != q.GPU:
-		return Disjoint
-	case p.whole() || q.whole():
-		return Shared
 	}
-	return Unknown
+	one := p.oneGPU(q)
+	if one == Shared && !p.whole() && !q.whole() {
+		return Unknown
+	}
+	return one
 }
 
-func isAddress(gpu string) bool {
-	_, ok := PCI(gpu)
-	return ok
+// oneGPU compares the GPUs, by address where one has no UUID.
+func (p Place) oneGPU(q Place) Overlap {
+	a, b := p.GPU, q.GPU
+	if a == "" || b == "" {
+		a, b = p.PCIBusID, q.PCIBusID
+	}
+	switch {
+	case a == "" || b == "":
+		return Unknown
+	case a == b:
+		return Shared
+	}
+	return Disjoint
 }
 
 func (p Place) whole() bool { return p.Partition == "" && !p.Abstract }
@@ -67,9 +73,8 @@ type Attributes struct {
 
 // Board is what is known about one GPU of the node.
 type Board struct {
-	UUID     string
-	PCIBusID string
-	// Partitions by the pair of instances.
+	UUID       string
+	PCIBusID   string
 	Partitions []Partition
 }
 
@@ -83,30 +88,30 @@ type Partition struct {
 // it, such as when the node could not be looked at, is placed by its own words as far
 // as they go.
 type Inventory struct {
-	byPCI  map[string]string // address → GPU
-	parent map[string]string // partition → GPU
+	byPCI  map[string]Place  // address → GPU
+	byUUID map[string]Place  // GPU's or partition's UUID → its place
 	legacy map[string]string // GPU/gi/ci → partition
 }
 
-// NewInventory indexes the boards. A board with neither UUID nor address is of no use.
+// NewInventory indexes the boards.
 func NewInventory(boards []Board) *Inventory {
-	inv := &Inventory{byPCI: map[string]string{}, parent: map[string]string{}, legacy: map[string]string{}}
+	inv := &Inventory{byPCI: map[string]Place{}, byUUID: map[string]Place{}, legacy: map[string]string{}}
 	for _, b := range boards {
-		gpu := b.UUID
-		address, ok := PCI(b.PCIBusID)
-		if gpu == "" && ok {
-			gpu = address
-		}
-		if ok {
+		address, _ := PCI(b.PCIBusID)
+		gpu := Place{GPU: b.UUID, PCIBusID: address}
+		if address != "" {
 			inv.byPCI[address] = gpu
+		}
+		if b.UUID != "" {
+			inv.byUUID[b.UUID] = gpu
 		}
 		for _, p := range b.Partitions {
 			if p.UUID == "" {
 				continue
 			}
-			inv.parent[p.UUID] = gpu
-			if p.GPUInstance >= 0 && p.ComputeInstance >= 0 {
-				inv.legacy[fmt.Sprintf("%s/%d/%d", gpu, p.GPUInstance, p.ComputeInstance)] = p.UUID
+			inv.byUUID[p.UUID] = Place{GPU: b.UUID, PCIBusID: address, Partition: p.UUID}
+			if b.UUID != "" && p.GPUInstance >= 0 && p.ComputeInstance >= 0 {
+				inv.legacy[fmt.Sprintf("%s/%d/%d", b.UUID, p.GPUInstance, p.ComputeInstance)] = p.UUID
 			}
 		}
 	}
@@ -117,47 +122,61 @@ func NewInventory(boards []Board) *Inventory {
 func (inv *Inventory) OfPlugin(pluginID string) (Place, error) {
 	id := Device(pluginID)
 	if m := legacyMIG.FindStringSubmatch(id); m != nil {
+		place := inv.byID(m[1])
 		partition, known := inv.legacy[strings.TrimPrefix(id, "MIG-")]
-		return Place{GPU: m[1], Partition: partition, Abstract: !known}, nil
+		place.Partition, place.Abstract = partition, !known
+		return place, nil
 	}
-	switch {
-	case isGPU(id):
-		return Place{GPU: id}, nil
-	case isMIG(id):
-		return Place{GPU: inv.parent[id], Partition: id}, nil
+	if isGPU(id) || isMIG(id) {
+		return inv.byID(id), nil
 	}
 	if address, ok := PCI(id); ok {
-		return Place{GPU: inv.ofPCI(address)}, nil
+		return inv.address(address), nil
 	}
 	return Place{}, fmt.Errorf("device %s: the id is neither a UUID nor a PCI address", pluginID)
 }
 
 // OfDRA places a DRA device by its attributes. The error says why it cannot be placed.
 func (inv *Inventory) OfDRA(a Attributes) (Place, error) {
-	parent := a.ParentUUID
-	if address, ok := PCI(a.PCIBusID); ok && parent == "" {
-		parent = inv.ofPCI(address)
-	}
+	var place Place
 	switch {
-	case isGPU(a.UUID):
-		return Place{GPU: a.UUID}, nil
-	case isMIG(a.UUID):
-		if known := inv.parent[a.UUID]; known != "" {
-			parent = known
+	case a.UUID != "":
+		place = inv.byID(a.UUID)
+	case a.ParentUUID != "":
+		place = inv.byID(a.ParentUUID)
+	}
+	if place.GPU == "" {
+		place.GPU = a.ParentUUID
+	}
+	if address, ok := PCI(a.PCIBusID); ok && place.PCIBusID == "" {
+		at := inv.address(address)
+		place.PCIBusID = at.PCIBusID
+		if place.GPU == "" {
+			place.GPU = at.GPU
 		}
-		return Place{GPU: parent, Partition: a.UUID}, nil
-	case a.UUID != "" && parent == "":
-		// Another vendor's id: only its like can be compared with it.
-		return Place{GPU: a.UUID}, nil
-	case parent == "":
+	}
+	if place == (Place{}) {
 		return Place{}, fmt.Errorf("a device of type %q has neither UUID, nor its GPU's, nor a PCI address", a.Type)
 	}
-	return Place{GPU: parent, Abstract: a.Type == "mig"}, nil
+	place.Abstract = a.Type == "mig" && place.Partition == ""
+	return place, nil
 }
 
-func (inv *Inventory) ofPCI(address string) string {
-	if gpu, known := inv.byPCI[address]; known {
-		return gpu
+// byID takes a UUID that the hardware does not show by its form. One of another
+// vendor's form is that of a whole device.
+func (inv *Inventory) byID(uuid string) Place {
+	if place, known := inv.byUUID[uuid]; known {
+		return place
 	}
-	return address
+	if isMIG(uuid) {
+		return Place{Partition: uuid}
+	}
+	return Place{GPU: uuid}
+}
+
+func (inv *Inventory) address(address string) Place {
+	if place, known := inv.byPCI[address]; known {
+		return place
+	}
+	return Place{PCIBusID: address}
 }
