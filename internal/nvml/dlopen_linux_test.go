@@ -134,7 +134,8 @@ func lookIn(t *testing.T, task childTask, cred *syscall.Credential, env ...strin
 	}
 	// By this name because nobody may not enter the folder of a test binary.
 	child := exec.CommandContext(t.Context(), "/proc/self/exe")
-	child.Env = append(append(os.Environ(), childEnv+"="+string(text)), env...)
+	// The race detector has a process wait for a second at its end.
+	child.Env = append(append(os.Environ(), childEnv+"="+string(text), "GORACE=atexit_sleep_ms=0"), env...)
 	child.Dir = "/"
 	if cred != nil {
 		child.SysProcAttr = &syscall.SysProcAttr{Credential: cred}
