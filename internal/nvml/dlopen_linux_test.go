@@ -97,19 +97,29 @@ func lookAndPrint(text string) error {
 
 var standinDir string
 
+var compiler = sync.OnceValues(nvmltest.NewCompiler)
+
 // builtOnce is the library with all of its functions, for all tests.
-var builtOnce = sync.OnceValues(func() (string, error) { return nvmltest.Build(standinDir) })
+var builtOnce = sync.OnceValues(func() (string, error) {
+	c, err := compiler()
+	if err != nil {
+		return "", err
+	}
+	return c.Build(standinDir)
+})
 
 func standin(t testing.TB, without ...string) string {
 	t.Helper()
 	if _, err := exec.LookPath("cc"); err != nil && os.Getenv("CC") == "" && os.Getenv("CI") != "true" {
 		t.Skip("the stand-in for the library needs a C compiler, cc or $CC")
 	}
-	build := builtOnce
-	if len(without) > 0 {
-		build = func() (string, error) { return nvmltest.Build(t.TempDir(), without...) }
+	lib, err := builtOnce()
+	if err == nil && len(without) > 0 {
+		var c nvmltest.Compiler
+		if c, err = compiler(); err == nil {
+			lib, err = c.Build(t.TempDir(), without...)
+		}
 	}
-	lib, err := build()
 	if err != nil {
 		t.Fatal(err)
 	}

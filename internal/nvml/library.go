@@ -3,6 +3,7 @@ package nvml
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,18 +59,24 @@ func open(ctx context.Context, o Options, load func(string) (driver, error)) (*L
 	if o.StartTimeout <= 0 {
 		o.StartTimeout = DefaultStartTimeout
 	}
-	d, path, err := find(o, load)
-	if err != nil {
-		return nil, err
-	}
-	lib := &Library{driver: d, path: path, o: o}
+	lib := &Library{o: o}
 	ask := lib.asker(ctx)
-	if _, ok := answer(ask, "library", "nvmlInit", o.StartTimeout, func() (struct{}, Code) {
-		return struct{}{}, d.start()
-	}); !ok {
+	found, ok := answer(ask, "library", "dlopen", o.StartTimeout, func() (found, Code) {
+		return find(o, load), codeSuccess
+	})
+	if ok && found.err != nil {
+		return nil, found.err
+	}
+	if ok {
+		lib.driver, lib.path = found.driver, found.path
+		_, ok = answer(ask, "library", "nvmlInit", o.StartTimeout, func() (struct{}, Code) {
+			return struct{}{}, found.driver.start()
+		})
+	}
+	if !ok {
 		e := ask.errs[0]
-		if e.Detail == "" {
-			e.Detail = "library " + path
+		if lib.path != "" {
+			e.Detail = strings.TrimPrefix(e.Detail+"; library "+lib.path, "; ")
 		}
 		return nil, &e
 	}

@@ -27,38 +27,47 @@ func libDirs() []string {
 	}
 }
 
+// found is the loaded library and its file, or why there is none.
+type found struct {
+	driver driver
+	path   string
+	err    error
+}
+
 // find opens the library at the first place that has it. A place that has one which
 // cannot be used ends the search: another's may be a remnant of a former driver.
-func find(o Options, load func(string) (driver, error)) (driver, string, error) {
+func find(o Options, load func(string) (driver, error)) found {
+	at := func(path string) found {
+		d, err := load(path)
+		return found{d, path, err}
+	}
 	if o.LibraryPath != "" {
-		d, err := load(o.LibraryPath)
-		return d, o.LibraryPath, err
+		return at(o.LibraryPath)
 	}
 	var tried []string
-	if len(o.Roots) == 0 {
+	roots := o.Roots
+	if len(roots) == 0 {
 		// What a container runtime gives to the container, the dynamic linker finds.
-		d, err := load(soname)
-		if KindOf(err) != KindLibraryNotFound {
-			return d, soname, err
+		if f := at(soname); KindOf(f.err) != KindLibraryNotFound {
+			return f
 		}
 		tried = append(tried, "the dynamic linker's folders")
-		o.Roots = DefaultRoots()
+		roots = DefaultRoots()
 	}
-	for _, root := range o.Roots {
+	for _, root := range roots {
 		for _, dir := range libDirs() {
 			path, err := inRoot(root, filepath.Join(dir, soname))
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 			if err != nil {
-				return nil, "", &Error{Kind: KindNoPermission, Detail: err.Error()}
+				return found{err: &Error{Kind: KindNoPermission, Detail: err.Error()}}
 			}
-			d, err := load(path)
-			return d, path, err
+			return at(path)
 		}
 		tried = append(tried, root)
 	}
-	return nil, "", &Error{Kind: KindLibraryNotFound, Detail: fmt.Sprintf("no %s in %s", soname, strings.Join(tried, ", "))}
+	return found{err: &Error{Kind: KindLibraryNotFound, Detail: fmt.Sprintf("no %s in %s", soname, strings.Join(tried, ", "))}}
 }
 
 // inRoot finds a file of a root that may be another system's, in which an absolute

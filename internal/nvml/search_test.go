@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSearchInARoot(t *testing.T) {
@@ -25,12 +26,12 @@ func TestSearchInARoot(t *testing.T) {
 			t.Fatal(err)
 		}
 		var tried []string
-		_, got, err := find(Options{Roots: []string{t.TempDir(), root}}, func(path string) (driver, error) {
+		got := find(Options{Roots: []string{t.TempDir(), root}}, func(path string) (driver, error) {
 			tried = append(tried, path)
 			return nil, nil
 		})
-		if err != nil || got != want || !slices.Equal(tried, []string{want}) {
-			t.Errorf("found %q after %v, %v; want %s at once", got, tried, err, want)
+		if got.err != nil || got.path != want || !slices.Equal(tried, []string{want}) {
+			t.Errorf("found %q after %v, %v; want %s at once", got.path, tried, got.err, want)
 		}
 	}
 }
@@ -41,12 +42,12 @@ func TestSearchWithoutOptions(t *testing.T) {
 	if _, err := os.Stat("/run/nvidia/driver"); err == nil {
 		t.Skip("this machine has a driver of its own")
 	}
-	_, _, err := find(Options{}, func(path string) (driver, error) {
+	err := find(Options{}, func(path string) (driver, error) {
 		if path != soname {
 			t.Errorf("tried %s", path)
 		}
 		return nil, &Error{Kind: KindLibraryNotFound}
-	})
+	}).err
 	for _, place := range []string{"the dynamic linker's folders", "/run/nvidia/driver", "/home/kubernetes/bin/nvidia"} {
 		if KindOf(err) != KindLibraryNotFound || !strings.Contains(err.Error(), place) {
 			t.Errorf("%v; want library-not-found that names %s", err, place)
@@ -57,11 +58,24 @@ func TestSearchWithoutOptions(t *testing.T) {
 // What the linker finds and refuses ends the search.
 func TestSearchEndsAtAnUnusableLibrary(t *testing.T) {
 	calls := 0
-	_, _, err := find(Options{}, func(string) (driver, error) {
+	err := find(Options{}, func(string) (driver, error) {
 		calls++
 		return nil, &Error{Kind: KindLibraryUnusable}
-	})
+	}).err
 	if KindOf(err) != KindLibraryUnusable || calls != 1 {
 		t.Errorf("%v after %d tries; want library-unusable at the first", err, calls)
+	}
+}
+
+// A file system that does not answer is no reason to hang.
+func TestLoadingHangs(t *testing.T) {
+	never := make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	_, err := open(t.Context(), Options{StartTimeout: time.Millisecond}, func(string) (driver, error) {
+		<-never
+		return nil, &Error{Kind: KindLibraryNotFound}
+	})
+	if KindOf(err) != KindTimeout || !strings.Contains(err.Error(), "dlopen") {
+		t.Errorf("%v; want a timeout of dlopen", err)
 	}
 }
