@@ -14,6 +14,10 @@ type driver interface {
 	cudaVersion() (int, Code)
 	count() (int, Code)
 	gpu(index int) (gpu, Code)
+	// watchXIDs has the library queue the GPU's Xid errors from now on; nextXID takes
+	// one, or answers with codeTimeout if there is none.
+	watchXIDs(index int) Code
+	nextXID() (xid, Code)
 }
 
 // gpu is the handle of a GPU or of a partition.

@@ -24,15 +24,17 @@ type library struct {
 	file *dl.DynamicLibrary
 
 	mu    sync.Mutex
-	known map[string]bool
+	known map[string]bool // functions
+	xids  *xidEvents      // nil if none are watched
 }
 
-// load opens the library without calling it. go-nvml leaves the library's functions
-// unresolved until each is called: where the C compiler makes the linker resolve all at
-// the start (-z now), the program has to be linked with -extldflags=-Wl,-z,lazy.
-//
-// It serves one library a process: what go-nvml has resolved stays with the first one. The path is a file, or a bare name that
+// load opens the library without calling it. The path is a file, or a bare name that
 // the dynamic linker looks for.
+//
+// go-nvml leaves the library's functions unresolved until each is called: where the C
+// compiler makes the linker resolve all at the start (-z now), the program has to be
+// linked with -extldflags=-Wl,-z,lazy. What it has resolved stays so, for which reason
+// a process can have one library.
 func load(path string) (driver, error) {
 	if strings.Contains(path, "/") {
 		if err := readable(path); err != nil {

@@ -22,6 +22,9 @@ type Health struct {
 	RowsRemapped *int  `json:"rowsRemapped,omitempty"`
 	RemapPending *bool `json:"remapPending,omitempty"`
 	RemapFailure *bool `json:"remapFailure,omitempty"`
+	// XIDs are the Xid errors that came while this program watched, see
+	// [Options.WatchXIDs]. Null if it did not. Those of before are always unknown.
+	XIDs []uint64 `json:"xids"`
 	// Unknown are the hints that there are none of, and why.
 	Unknown []Unknown `json:"unknown,omitempty"`
 }

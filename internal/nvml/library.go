@@ -30,6 +30,8 @@ type Options struct {
 	// Proc is the procfs of the host's process table, such as "/proc" in a pod with
 	// hostPID. Empty if there is none to see: processes then have no known owner.
 	Proc string
+	// WatchXIDs has the library collect Xid errors from Open on, for [Health.XIDs].
+	WatchXIDs bool
 	// Timeout is for each call; DefaultTimeout if 0.
 	Timeout time.Duration
 	// StartTimeout is for the library's start and the first call to each GPU;
@@ -46,6 +48,9 @@ type Library struct {
 	// hung is set for good by a call that did not come back. It keeps its thread, and
 	// may keep locks of the library.
 	hung atomic.Bool
+
+	mu   sync.Mutex
+	xids map[int][]uint64 // since Open, of each GPU that is watched
 }
 
 // Open loads and starts the library. The error is an [*Error]; its kind says what the
@@ -61,16 +66,16 @@ func open(ctx context.Context, o Options, load func(string) (driver, error)) (*L
 	}
 	lib := &Library{o: o}
 	ask := lib.asker(ctx)
-	found, ok := answer(ask, "library", "dlopen", o.StartTimeout, func() (found, Code) {
+	at, ok := answer(ask, "library", "dlopen", o.StartTimeout, func() (found, Code) {
 		return find(o, load), codeSuccess
 	})
-	if ok && found.err != nil {
-		return nil, found.err
+	if ok && at.err != nil {
+		return nil, at.err
 	}
 	if ok {
-		lib.driver, lib.path = found.driver, found.path
+		lib.driver, lib.path = at.driver, at.path
 		_, ok = answer(ask, "library", "nvmlInit", o.StartTimeout, func() (struct{}, Code) {
-			return struct{}{}, found.driver.start()
+			return struct{}{}, at.driver.start()
 		})
 	}
 	if !ok {
@@ -79,6 +84,9 @@ func open(ctx context.Context, o Options, load func(string) (driver, error)) (*L
 			e.Detail = strings.TrimPrefix(e.Detail+"; library "+lib.path, "; ")
 		}
 		return nil, &e
+	}
+	if o.WatchXIDs {
+		lib.watchXIDs(ask)
 	}
 	return lib, nil
 }
@@ -116,13 +124,17 @@ func (l *Library) Look(ctx context.Context) (Host, error) {
 	if v, ok := answer(ask, "cudaVersion", "nvmlSystemGetCudaDriverVersion", l.o.Timeout, l.driver.cudaVersion); ok {
 		h.CUDAVersion = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
 	}
+	xids := l.takeXIDs(ask)
 	h.Errors = ask.errs
 
 	owners := ownersIn(l.o.Proc)
 	h.Devices = make([]Device, count)
 	var all sync.WaitGroup
 	for i := range h.Devices {
-		all.Go(func() { h.Devices[i] = (&look{asker: l.asker(ctx), lib: l, owners: owners}).device(i) })
+		all.Go(func() {
+			h.Devices[i] = (&look{asker: l.asker(ctx), lib: l, owners: owners}).device(i)
+			h.Devices[i].Health.XIDs = xids[i]
+		})
 	}
 	all.Wait()
 	return h, nil

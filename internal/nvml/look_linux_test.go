@@ -204,3 +204,28 @@ func TestProcessOfAPod(t *testing.T) {
 		}
 	}
 }
+
+// The library tells of an Xid only to who watches, and of one GPU even where another
+// cannot be watched.
+func TestXIDs(t *testing.T) {
+	cfg := server(3)
+	cfg.GPUs[0].XIDs = []int{31, 79}
+	cfg.GPUs[2].XIDs = []int{48}
+	cfg.Faults = []nvmltest.Fault{{Call: "nvmlDeviceRegisterEvents", GPU: ptr(2), Code: 3}}
+	env := nvmltest.ConfigEnv + "=" + writeConfig(t, cfg)
+	for _, watch := range []bool{true, false} {
+		host := fullLook(t, lookIn(t, childTask{Options: Options{LibraryPath: standin(t), WatchXIDs: watch}}, nil, env))
+		want := [][]uint64{nil, nil, nil}
+		if watch {
+			want = [][]uint64{{31, 79}, {}, nil}
+		}
+		for i, d := range host.Devices {
+			if diff := cmp.Diff(want[i], d.Health.XIDs); diff != "" {
+				t.Errorf("watched: %v, GPU %d (-want +got)\n%s", watch, i, diff)
+			}
+			if !unknown(d.Health, "xid") {
+				t.Errorf("watched: %v, GPU %d: the Xids of the past are not named as unknown", watch, i)
+			}
+		}
+	}
+}

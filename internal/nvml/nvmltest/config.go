@@ -17,6 +17,7 @@ const (
 	maxGPUs, maxMIG = 16, 8
 	maxProcesses    = 64
 	maxFaults       = 64
+	maxXIDs         = 16
 	maxLine         = 1000 // bytes
 )
 
@@ -54,6 +55,8 @@ type GPU struct {
 	RemapPending, RemapFailure             bool
 	// RecoveryAction is NVML's number; 0 is none.
 	RecoveryAction int
+	// XIDs are the Xid errors that come while events are watched.
+	XIDs []int
 }
 
 // MIGMode of a board.
@@ -126,7 +129,7 @@ func (c Config) Write(path string) error {
 func (c Config) text() (string, error) {
 	w := &writer{}
 	w.line("system", "driver", c.DriverVersion, "nvml", c.NVMLVersion, "cuda", c.CUDAVersion)
-	processes := 0
+	processes, xids := 0, 0
 	for i, g := range c.GPUs {
 		w.line("gpu",
 			"uuid", g.UUID, "minor", g.Minor, "pci", g.PCIBusID, "name", g.Product, "arch", g.Architecture, "memory", g.MemoryBytes,
@@ -153,6 +156,10 @@ func (c Config) text() (string, error) {
 			}
 			w.line("process", fields...)
 		}
+		for _, number := range g.XIDs {
+			xids++
+			w.line("xid", "gpu", i, "number", number)
+		}
 		if len(g.MIG) > maxMIG {
 			return "", fmt.Errorf("GPU %d has %d partitions, more than %d", i, len(g.MIG), maxMIG)
 		}
@@ -164,9 +171,9 @@ func (c Config) text() (string, error) {
 		}
 		w.line("fault", fields...)
 	}
-	if len(c.GPUs) > maxGPUs || processes > maxProcesses || len(c.Faults) > maxFaults {
-		return "", fmt.Errorf("%d GPUs, %d processes and %d faults are more than it has room for (%d, %d, %d)",
-			len(c.GPUs), processes, len(c.Faults), maxGPUs, maxProcesses, maxFaults)
+	if len(c.GPUs) > maxGPUs || processes > maxProcesses || len(c.Faults) > maxFaults || xids > maxXIDs {
+		return "", fmt.Errorf("%d GPUs, %d processes, %d faults and %d Xids are more than it has room for (%d, %d, %d, %d)",
+			len(c.GPUs), processes, len(c.Faults), xids, maxGPUs, maxProcesses, maxFaults, maxXIDs)
 	}
 	return w.String(), w.err
 }

@@ -46,6 +46,7 @@ func TestConfigRefused(t *testing.T) {
 		"partitions": {GPUs: []GPU{{MIG: make([]MIG, 9)}}},
 		"processes":  {GPUs: []GPU{{Processes: make([]Process, 65)}}},
 		"faults":     {Faults: make([]Fault, 65)},
+		"Xids":       {GPUs: []GPU{{XIDs: make([]int, 17)}}},
 		"a tab":      {GPUs: []GPU{{Product: "H100\tuuid=GPU-2"}}},
 		"a line":     {DriverVersion: "580\ngpu"},
 		"length":     {GPUs: []GPU{{Product: strings.Repeat("H", 1000)}}},

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_GPUS = 16, MAX_MIG = 8, MAX_PROCESSES = 64, MAX_FAULTS = 64, ANY = -1, NONE = -2, LINE = 1024 };
+enum { MAX_GPUS = 16, MAX_MIG = 8, MAX_PROCESSES = 64, MAX_FAULTS = 64, MAX_XIDS = 16, ANY = -1, NONE = -2, LINE = 1024 };
 
 struct nvmlDevice_st {
     int gpu, mig; // mig is NONE for a whole GPU
@@ -39,7 +39,9 @@ static struct {
     int started;
     char driver[80], nvml[80];
     int cuda;
-    int gpus, processes, faults;
+    int gpus, processes, faults, xids, xidsTaken;
+    struct { int gpu; unsigned number; } xid[MAX_XIDS];
+    int watched[MAX_GPUS];
     struct nvmlDevice_st gpu[MAX_GPUS], mig[MAX_GPUS][MAX_MIG];
     int migThere[MAX_GPUS][MAX_MIG];
     struct process process[MAX_PROCESSES];
@@ -130,6 +132,12 @@ static void readFault(const char *line) {
     f->micros = number(line, "micros", 0);
 }
 
+static void readXID(const char *line) {
+    if (sim.xids == MAX_XIDS) return;
+    sim.xid[sim.xids].gpu = (int)number(line, "gpu", 0);
+    sim.xid[sim.xids++].number = number(line, "number", 0);
+}
+
 static int readConfig(void) {
     const char *path = getenv("DRAMIGRATE_NVML_STANDIN");
     FILE *file = path == NULL ? NULL : fopen(path, "r");
@@ -149,6 +157,8 @@ static int readConfig(void) {
             readProcess(line);
         } else if (strncmp(line, "fault\t", 6) == 0) {
             readFault(line);
+        } else if (strncmp(line, "xid\t", 4) == 0) {
+            readXID(line);
         }
     }
     fclose(file);
@@ -361,6 +371,36 @@ nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldV
         }
     }
     return NVML_SUCCESS;
+}
+
+// The events are one set: those of the file, as if they came right after registering.
+nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set) {
+    ENTER("nvmlEventSetCreate", NONE);
+    set->handle = (void *)&sim;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types, nvmlEventSet_t set) {
+    ENTER_GPU("nvmlDeviceRegisterEvents");
+    if (types != nvmlEventTypeXidCriticalError || set.handle != (void *)&sim) return NVML_ERROR_INVALID_ARGUMENT;
+    sim.watched[device.handle->gpu] = 1;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned milliseconds) {
+    ENTER("nvmlEventSetWait", NONE);
+    for (; sim.xidsTaken < sim.xids; sim.xidsTaken++) {
+        int gpu = sim.xid[sim.xidsTaken].gpu;
+        if (gpu < 0 || gpu >= sim.gpus || !sim.watched[gpu]) continue;
+        *data = (nvmlEventData_t){
+            .device = {&sim.gpu[gpu]}, .eventType = nvmlEventTypeXidCriticalError, .eventData = sim.xid[sim.xidsTaken].number,
+            .gpuInstanceId = 0xFFFFFFFF, .computeInstanceId = 0xFFFFFFFF,
+        };
+        sim.xidsTaken++;
+        return NVML_SUCCESS;
+    }
+    usleep(milliseconds * 1000);
+    return NVML_ERROR_TIMEOUT;
 }
 
 // listed finds the next process of the type on the device, from a position on.
