@@ -210,27 +210,35 @@ func notDevices(e *exam) *Diagnosis {
 	if !e.waits() || len(e.verdict.refusals) == 0 {
 		return nil
 	}
+	nowhere := e.nowhere()
 	var others []string
+	lacking := 0
 	for _, r := range e.verdict.refusals {
-		if !e.ofDevices(r) {
+		switch {
+		case e.ofDevices(r):
+			lacking += r.nodes
+		case !nowhere && strings.Contains(r.text, "didn't match Pod's node affinity/selector"):
+			// The pod does not want these nodes, and others could have it.
+		default:
 			others = append(others, fmt.Sprintf("%d %s", r.nodes, r.text))
 		}
 	}
-	if len(others) == 0 {
+	if len(others) == 0 || lacking > 0 && !nowhere && (len(e.free()) == 0 || lacking > e.bystanders()) {
 		return nil
 	}
-	why := "not a matter of devices: of its nodes the scheduler says " + strings.Join(others, ", ")
-	certain := len(others) == len(e.verdict.refusals)
-	if !certain {
-		// Some nodes lack devices and could not have it; those that have some free ones are
-		// kept from it by something else.
-		if len(e.free()) == 0 && !e.nowhere() {
-			return nil
-		}
-	}
-	return &Diagnosis{Cause: NotDevices, Certain: certain, Why: why,
+	return &Diagnosis{Cause: NotDevices, Certain: lacking == 0,
+		Why:      "not a matter of devices: of its nodes the scheduler says " + strings.Join(others, ", "),
 		Evidence: append([]string{e.verdict.evidence()}, e.free()...),
 		Remedy:   fmt.Sprintf("see what it asks of its node besides devices: `kubectl describe pod -n %s %s`", e.pod.Namespace, e.pod.Name)}
+}
+
+// bystanders is how many nodes without devices the scheduler may have refused for that.
+func (e *exam) bystanders() int {
+	most := 0
+	for _, w := range e.wishes() {
+		most = max(most, e.supply(w).bystanders)
+	}
+	return most
 }
 
 // nowhere says that no node with devices has the labels that the pod requires.

@@ -26,6 +26,8 @@ type stock struct {
 	claims map[string]*resourcev1.ResourceClaim
 	// held is the claim that holds a device.
 	held map[device]*resourcev1.ResourceClaim
+	// daemons are the DaemonSets' pods, by node.
+	daemons map[string][]*cluster.Pod
 	// users are the pods on each node that count against a resource there.
 	users map[string]map[string][]*cluster.Pod
 }
@@ -37,7 +39,12 @@ func newStock(s *cluster.Snapshot) *stock {
 		s: s, inv: gate.Detect(s),
 		node: map[string]*corev1.Node{}, slices: map[string][]resourcev1.ResourceSlice{},
 		claims: map[string]*resourcev1.ResourceClaim{}, held: map[device]*resourcev1.ResourceClaim{},
-		users: map[string]map[string][]*cluster.Pod{},
+		daemons: map[string][]*cluster.Pod{}, users: map[string]map[string][]*cluster.Pod{},
+	}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Node != "" && p.Owner.Kind == "DaemonSet" && !p.Finished() {
+			st.daemons[p.Node] = append(st.daemons[p.Node], p)
+		}
 	}
 	for i := range s.Nodes {
 		st.node[s.Nodes[i].Name] = &s.Nodes[i]
@@ -139,8 +146,10 @@ type supply struct {
 	wish
 	// fits is how many nodes have the labels that the pod requires.
 	fits int
-	// open and shut are those of them with devices, or that had some.
+	// open and shut are those of them with devices, or that had some; bystanders is how
+	// many open ones have none.
 	open, shut []place
+	bystanders int
 	// known are the devices that were tried, and drivers who publishes them.
 	slices  []resourcev1.ResourceSlice
 	failure string
@@ -191,10 +200,14 @@ func (e *exam) supply(w wish) *supply {
 
 // put sorts the nodes that count into open and shut ones.
 func (s *supply) put(e *exam, fit []*corev1.Node, selected map[device]bool, counts func(*place, wish) bool) {
+	s.bystanders = 0
 	for _, n := range fit {
 		p := e.place(n, s.wish, selected)
 		switch {
 		case !counts(&p, s.wish):
+			if p.shut == "" {
+				s.bystanders++
+			}
 		case p.shut == "":
 			s.open = append(s.open, p)
 		default:

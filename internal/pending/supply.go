@@ -10,6 +10,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/words"
 )
 
@@ -84,9 +85,8 @@ func (st *stock) driverOn(node string) string {
 
 // podOf is how a DaemonSet's pod on a node does.
 func (st *stock) podOf(namespace, set, node string) string {
-	for i := range st.s.Pods {
-		p := &st.s.Pods[i]
-		if p.Node != node || p.Namespace != namespace || p.Owner.Kind != "DaemonSet" || p.Owner.Name != set || p.Finished() {
+	for _, p := range st.daemons[node] {
+		if p.Namespace != namespace || p.Owner.Name != set {
 			continue
 		}
 		if p.Ready {
@@ -100,16 +100,11 @@ func (st *stock) podOf(namespace, set, node string) string {
 // driverReady says whether a driver that serves the given name has a pod on the node that
 // is ready.
 func (st *stock) driverReady(driver, node string) bool {
-	for _, d := range st.inv.DriversFor(driver) {
-		for i := range st.s.Pods {
-			p := &st.s.Pods[i]
-			if p.Node == node && p.Owner.Kind == "DaemonSet" && p.Owner.Name == d.DaemonSet.Name && p.Namespace == d.DaemonSet.Namespace &&
-				p.Ready && !p.Terminating {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(st.inv.DriversFor(driver), func(d gate.DriverDaemonSet) bool {
+		return slices.ContainsFunc(st.daemons[node], func(p *cluster.Pod) bool {
+			return p.Namespace == d.DaemonSet.Namespace && p.Owner.Name == d.DaemonSet.Name && p.Ready && !p.Terminating
+		})
+	})
 }
 
 // holders are who holds devices on the places, by what a person edits: those with the

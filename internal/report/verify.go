@@ -26,6 +26,7 @@ func Verification(s Sheet, v *status.Verification) error {
 	if len(v.Nodes) == 0 {
 		d.line("No node of the pool has devices.")
 	}
+	d.waiting(v.Waiting)
 	d.line("")
 	d.line("Result: " + resultStyle(v.Result, d.theme).Render(resultWord(v.Result)))
 	return d.err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/pending"
 )
 
 // Kind of the document that New makes; its API version is cluster.APIVersion.
@@ -30,6 +31,8 @@ type Status struct {
 	Nodes []Node `json:"nodes,omitempty"`
 	// Strays are what is not as the runs have left it.
 	Strays []Stray `json:"strays,omitempty"`
+	// Waiting are the pods that ask for the resource and wait or fail, with why.
+	Waiting *pending.Waiters `json:"waiting,omitempty"`
 	// Unknown is what could not be read.
 	Unknown []cluster.Unknown `json:"unknown,omitempty"`
 }
@@ -120,8 +123,10 @@ type Options struct {
 	// are in none.
 	Pool             *cluster.NodePool
 	Resource, Driver string
-	// Now tells which locks have expired.
+	// Now tells which locks have expired, and how long pods wait.
 	Now time.Time
+	// Waiting asks why pods wait. The Snapshot has to hold classes and claims.
+	Waiting bool
 }
 
 // New gathers a Status.
@@ -139,7 +144,18 @@ func New(s *cluster.Snapshot, o Options) *Status {
 		g.out.Pools = append(g.out.Pools, g.pool(p))
 	}
 	g.strays()
+	if o.Waiting {
+		g.out.Waiting = pending.WaitersOf(s, g.waitingOn(), pending.Options{Resource: o.Resource, Driver: o.Driver, Now: o.Now})
+	}
 	return g.out
+}
+
+// waitingOn are the nodes whose pods are asked about; nil for all.
+func (g *gatherer) waitingOn() []string {
+	if g.o.Pool == nil {
+		return nil
+	}
+	return slices.Concat([]string{}, g.o.Pool.Nodes)
 }
 
 // gatherer is one New.

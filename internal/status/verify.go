@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/pending"
 	"github.com/dramigrate/dramigrate/internal/words"
 )
 
@@ -40,6 +42,9 @@ type Verification struct {
 	// Class is about the DeviceClass, which is the whole cluster's.
 	Class []Look         `json:"class"`
 	Nodes []NodeVerified `json:"nodes"`
+	// Waiting are the pods that ask for the resource and wait or fail on the pool's nodes,
+	// or might go there. They do not count for Result: the reason may lie elsewhere.
+	Waiting *pending.Waiters `json:"waiting,omitempty"`
 }
 
 // NodeVerified are the looks at one node.
@@ -60,6 +65,8 @@ type Look struct {
 type Target struct {
 	Pool             cluster.NodePool
 	Resource, Driver string
+	// Now tells how long pods wait.
+	Now time.Time
 }
 
 // Verify looks at every node of the pool that has devices, from the API alone.
@@ -78,6 +85,7 @@ func Verify(ctx context.Context, s *cluster.Snapshot, t Target) *Verification {
 			out.Nodes = append(out.Nodes, NodeVerified{Name: name, Looks: v.node(view)})
 		}
 	}
+	out.Waiting = pending.WaitersOf(s, slices.Concat([]string{}, t.Pool.Nodes), pending.Options{Resource: t.Resource, Driver: t.Driver, Now: t.Now})
 	out.Result = out.worst()
 	return out
 }
