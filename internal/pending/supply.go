@@ -138,7 +138,11 @@ func (e *exam) holders(at []place, w wish) []string {
 	})
 	var out []string
 	for _, u := range all {
-		out = append(out, fmt.Sprintf("held by %s (%s)", u.by, words.Count(u.pods, "pod")))
+		line := "held by " + u.by
+		if !strings.HasPrefix(u.by, "pod/") {
+			line += " (" + words.Count(u.pods, "pod") + ")"
+		}
+		out = append(out, line)
 	}
 	return untilTold(out)
 }

@@ -65,7 +65,7 @@ func TestPending(t *testing.T) {
 		f.diagnosed(name, "none", 0, "it runs")
 	}
 	f.waits("third", waitsOnDRA, nil)
-	f.diagnosed("third", "devices-taken", 3, "2 of the 2 of nvidia.com/gpu on node/"+waitsOnDRA, "held by pod/default/first (1 pod)")
+	f.diagnosed("third", "devices-taken", 3, "2 of the 2 of nvidia.com/gpu on node/"+waitsOnDRA, "held by pod/default/first")
 	f.fromFiles("third")
 
 	f.patchNode(waitsOnDRA, `{"spec":{"unschedulable":true}}`)
@@ -83,7 +83,8 @@ func TestPending(t *testing.T) {
 		}
 		return ""
 	}))
-	if r := f.run(0, "status"); !strings.Contains(r.Stdout, "QUOTA pod/team/over-quota") {
+	// One node advertises its GPU twice, which is exit code 3.
+	if r := f.run(3, "status"); !strings.Contains(r.Stdout, "QUOTA pod/team/over-quota") {
 		t.Errorf("status does not say why team/over-quota waits:\n%s", r)
 	}
 	f.driverGone()
