@@ -145,4 +145,3 @@ func (a *app) podEvents(ctx context.Context, pod *cluster.Pod) ([]cluster.PodEve
 	}
 	return events, nil, nil
 }
-

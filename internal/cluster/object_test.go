@@ -54,8 +54,8 @@ func fullPod() Pod {
 			}},
 			Tolerations: []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}},
 		},
-		Scheduled:      &Condition{Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available"},
-		Reason:         "UnexpectedAdmissionError", Message: "Allocate failed",
+		Scheduled: &Condition{Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available"},
+		Reason:    "UnexpectedAdmissionError", Message: "Allocate failed",
 	}
 }
 

@@ -116,7 +116,7 @@ status:
 					MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: in, Values: []string{"n1"}}}},
 			}},
 		},
-		Reason:         "OutOfnvidia.com/gpu", Message: "Pod was rejected: Node didn't have enough resource: nvidia.com/gpu",
+		Reason: "OutOfnvidia.com/gpu", Message: "Pod was rejected: Node didn't have enough resource: nvidia.com/gpu",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("ProjectPod (-want +got):\n%s", diff)

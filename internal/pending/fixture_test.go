@@ -48,9 +48,9 @@ func newWard() *ward {
 	w.Nodes = []corev1.Node{*node("cpu-1"), *node("cpu-2"), *node("gpu-1")}
 	w.Nodes[2].Labels = map[string]string{"pool": "gpu", gate.AllocationLabel: gate.ValueDRA, "eks.amazonaws.com/nodegroup": "gpu-a"}
 	w.allocatable(0)
-	w.Slices = []resourcev1.ResourceSlice{slice(1, "gpu-0", "gpu"), slice(1, "gpu-1", "gpu")}
-	w.Slices[0].Spec.Devices = append(w.Slices[0].Spec.Devices, w.Slices[1].Spec.Devices...)
-	w.Slices = w.Slices[:1]
+	first, second := slice(1, "gpu-0", "gpu"), slice(1, "gpu-1", "gpu")
+	first.Spec.Devices = append(first.Spec.Devices, second.Spec.Devices...)
+	w.Slices = []resourcev1.ResourceSlice{first}
 	w.Classes = []resourcev1.DeviceClass{class("gpu.nvidia.com", gpu, `device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu"`)}
 	w.DaemonSets = []appsv1.DaemonSet{{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "dra", Name: "driver", UID: "driver"},
@@ -105,7 +105,8 @@ func class(name, carries, expression string) resourcev1.DeviceClass {
 	return c
 }
 
-// unschedulable is what the scheduler says, as a verdict on nodes; fails as an error.
+// unschedulable is what the scheduler says as a verdict on nodes, schedulerError what it
+// says when a whole attempt ends.
 func (w *ward) unschedulable(text string) {
 	w.pod.Scheduled = &cluster.Condition{Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: text}
 }
@@ -138,7 +139,7 @@ func (w *ward) byPlugin(owner string, count int64) {
 		Owner: cluster.Owner{Kind: "Job", Name: owner}, Requests: []cluster.Request{{Container: "c", Resource: gpu, Count: count}}})
 }
 
-// bound binds the pod; served says that a generated claim serves it.
+// bound binds the pod, served binds it with a generated claim.
 func (w *ward) bound() {
 	w.pod.Node, w.pod.Placement, w.pod.Scheduled = "gpu-1", nil, nil
 }

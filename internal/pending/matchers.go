@@ -87,7 +87,7 @@ func (e *exam) bound() bool { return e.pod.Node != "" }
 // waits says that a scheduler has to find a node for the pod.
 func (e *exam) waits() bool { return e.pod.Node == "" && !e.pod.Finished() && !e.pod.Terminating }
 
-// age is how long there has been the pod, in words.
+// isYoung says that the pod was made so lately that nobody need ask.
 func (e *exam) isYoung() bool {
 	age := e.o.Now.Sub(e.pod.Created)
 	return age >= 0 && age < patience

@@ -352,8 +352,8 @@ func TestRefusals(t *testing.T) {
 	v := verdictOf(&cluster.Pod{Scheduled: &cluster.Condition{Reason: "Unschedulable",
 		Message: "0/9 nodes are available: 1 cannot allocate all claims, 2 node(s) had untolerated taint {a: b, c}, 6 Insufficient nvidia.com/gpu. no new claims to deallocate, preemption: 0/9 nodes are available: 9 Preemption is not helpful for scheduling."}}, nil)
 	want := []refusal{{1, "cannot allocate all claims"}, {2, "node(s) had untolerated taint {a: b, c}"}, {6, "Insufficient nvidia.com/gpu"}}
-	if v.nodes != 9 || !slices.Equal(v.refusals, want) {
-		t.Errorf("%d nodes, %v, want 9, %v", v.nodes, v.refusals, want)
+	if !slices.Equal(v.refusals, want) {
+		t.Errorf("%v, want %v", v.refusals, want)
 	}
 }
 

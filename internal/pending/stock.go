@@ -119,15 +119,14 @@ func (st *stock) usersOf(resource string) map[string][]*cluster.Pod {
 // place is a node that the pod could go to, and what it has for a wish.
 type place struct {
 	node *corev1.Node
-	// shut is why no pod gets there: "cordoned", "being switched", or a taint; empty if
-	// it is open.
+	// shut is why the pod does not get there: a cordon or a taint; empty if it does.
 	shut string
 	// mends says that opening it is this tool's or its user's: not a taint of others.
 	mends bool
 	// allocatable is what the plugin offers and asked what pods ask of it.
 	allocatable, asked int64
-	// published are the devices of all drivers, selected those that the wish can have, of
-	// which free are in no claim and tainted are free, and closed by a taint.
+	// published are the devices of all drivers, selected those that the class selects; of
+	// these free are in no claim, and tainted in none either, but kept back by a taint.
 	published, selected, free, tainted int
 	taint                              string
 	// incomplete says what the driver's pools lack.
@@ -150,7 +149,8 @@ type supply struct {
 	// many open ones have none.
 	open, shut []place
 	bystanders int
-	// known are the devices that were tried, and drivers who publishes them.
+	// slices are those of all nodes that fit; failure is how the class's selectors fail on
+	// them, if so.
 	slices  []resourcev1.ResourceSlice
 	failure string
 }

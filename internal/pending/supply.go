@@ -2,7 +2,6 @@ package pending
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"

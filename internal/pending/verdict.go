@@ -28,8 +28,6 @@ type verdict struct {
 	// reason is "Unschedulable", a verdict on nodes, or "SchedulerError", by which a whole
 	// attempt ended.
 	reason, text string
-	// nodes is how many nodes there are; 0 if the text does not say.
-	nodes int
 	// refusals are what it says of nodes.
 	refusals []refusal
 }
@@ -39,7 +37,7 @@ type refusal struct {
 	text  string
 }
 
-var available = regexp.MustCompile(`^0/([0-9]+) nodes are available: `)
+var available = regexp.MustCompile(`^0/[0-9]+ nodes are available: `)
 
 // verdictOf reads the condition PodScheduled, or if there is no text in it the newest
 // event.
@@ -62,12 +60,11 @@ func verdictOf(p *cluster.Pod, events []cluster.PodEvent) verdict {
 			v.reason = corev1.PodReasonUnschedulable
 		}
 	}
-	m := available.FindStringSubmatch(v.text)
-	if m == nil {
+	m := available.FindString(v.text)
+	if m == "" {
 		return v
 	}
-	v.nodes, _ = strconv.Atoi(m[1])
-	v.refusals = refusals(v.text[len(m[0]):])
+	v.refusals = refusals(v.text[len(m):])
 	return v
 }
 
