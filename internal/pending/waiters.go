@@ -34,13 +34,13 @@ type Waiter struct {
 	Certain bool   `json:"certain"`
 }
 
-// WaitersOf looks at all pods, or if on is not nil at those that are on these nodes or
-// may go there. It is nil if none waits.
-func WaitersOf(s *cluster.Snapshot, on []string, o Options) *Waiters {
+// WaitersOf looks at all pods, or if there is a pool at those that are on its nodes or may
+// go there. It is nil if none waits.
+func WaitersOf(s *cluster.Snapshot, pool *cluster.NodePool, o Options) *Waiters {
 	w := waiting{s: s, o: o}
-	if on != nil {
+	if pool != nil {
 		w.on = map[string]*corev1.Node{}
-		for _, name := range on {
+		for _, name := range pool.Nodes {
 			if n, ok := s.Node(name); ok {
 				w.on[name] = n
 			}

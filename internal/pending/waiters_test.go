@@ -74,10 +74,10 @@ func TestWaitersOfNodes(t *testing.T) {
 	w.waiter("here", "here-0", time.Hour)
 	elsewhere := w.waiter("elsewhere", "elsewhere-0", time.Hour)
 	elsewhere.Placement = &cluster.Placement{NodeSelector: map[string]string{"pool": "other"}}
-	if got := WaitersOf(&w.Snapshot, []string{"gpu-1"}, options()); texts(got) != "job/team/here 1 team/here-0 unknown" {
+	if got := WaitersOf(&w.Snapshot, &cluster.NodePool{Nodes: []string{"gpu-1"}}, options()); texts(got) != "job/team/here 1 team/here-0 unknown" {
 		t.Errorf("waiters %s", texts(got))
 	}
-	if got := WaitersOf(&w.Snapshot, []string{}, options()); got != nil {
+	if got := WaitersOf(&w.Snapshot, &cluster.NodePool{}, options()); got != nil {
 		t.Errorf("waiters of no node: %s", texts(got))
 	}
 }

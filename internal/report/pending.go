@@ -61,7 +61,7 @@ func (d *page) waiting(w *pending.Waiters) {
 }
 
 func moreWaiters(w *pending.Waiters) string {
-	return fmt.Sprintf("and %s more with %s that were not looked at", words.Count(w.More, "owner"), words.Count(w.MorePods, "pod"))
+	return fmt.Sprintf("and %s with %s that were not looked at", words.Plural(w.More, "more owner", "more owners"), words.Count(w.MorePods, "pod"))
 }
 
 // waiterText is an owner with the cause in a sentence.

@@ -145,17 +145,9 @@ func New(s *cluster.Snapshot, o Options) *Status {
 	}
 	g.strays()
 	if o.Waiting {
-		g.out.Waiting = pending.WaitersOf(s, g.waitingOn(), pending.Options{Resource: o.Resource, Driver: o.Driver, Now: o.Now})
+		g.out.Waiting = pending.WaitersOf(s, o.Pool, pending.Options{Resource: o.Resource, Driver: o.Driver, Now: o.Now})
 	}
 	return g.out
-}
-
-// waitingOn are the nodes whose pods are asked about; nil for all.
-func (g *gatherer) waitingOn() []string {
-	if g.o.Pool == nil {
-		return nil
-	}
-	return slices.Concat([]string{}, g.o.Pool.Nodes)
 }
 
 // gatherer is one New.

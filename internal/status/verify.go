@@ -85,7 +85,7 @@ func Verify(ctx context.Context, s *cluster.Snapshot, t Target) *Verification {
 			out.Nodes = append(out.Nodes, NodeVerified{Name: name, Looks: v.node(view)})
 		}
 	}
-	out.Waiting = pending.WaitersOf(s, slices.Concat([]string{}, t.Pool.Nodes), pending.Options{Resource: t.Resource, Driver: t.Driver, Now: t.Now})
+	out.Waiting = pending.WaitersOf(s, &t.Pool, pending.Options{Resource: t.Resource, Driver: t.Driver, Now: t.Now})
 	out.Result = out.worst()
 	return out
 }
