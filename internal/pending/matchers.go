@@ -18,8 +18,7 @@ type exam struct {
 	events  []cluster.PodEvent
 	verdict verdict
 
-	asked    []wish
-	supplies map[string]*supply
+	asked []wish
 }
 
 // matcher recognises one cause; nil if it is not that.

@@ -2,6 +2,7 @@ package pending
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,6 +31,16 @@ type stock struct {
 	daemons map[string][]*cluster.Pod
 	// users are the pods on each node that count against a resource there.
 	users map[string]map[string][]*cluster.Pod
+	// matches are what classes select of all that is published, supplies what there is for
+	// a name and a placement: pods that wait are many, and mostly alike.
+	matches  map[string]match
+	supplies map[string]*supply
+}
+
+// match is what a class selects.
+type match struct {
+	selected map[device]bool
+	failure  string
 }
 
 type device struct{ driver, pool, name string }
@@ -40,6 +51,7 @@ func newStock(s *cluster.Snapshot) *stock {
 		node: map[string]*corev1.Node{}, slices: map[string][]resourcev1.ResourceSlice{},
 		claims: map[string]*resourcev1.ResourceClaim{}, held: map[device]*resourcev1.ResourceClaim{},
 		daemons: map[string][]*cluster.Pod{}, users: map[string]map[string][]*cluster.Pod{},
+		matches: map[string]match{}, supplies: map[string]*supply{},
 	}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.Node != "" && p.Owner.Kind == "DaemonSet" && !p.Finished() {
@@ -157,45 +169,77 @@ type supply struct {
 
 // supply gathers what there is for a wish.
 func (e *exam) supply(w wish) *supply {
-	if known := e.supplies[w.what]; known != nil {
-		return known
+	placement, err := json.Marshal(e.pod.Placement)
+	if err != nil {
+		placement = []byte(e.pod.UID)
 	}
+	key := w.what + " " + string(placement)
+	known := e.supplies[key]
+	if known == nil {
+		known = e.gather(w)
+		e.supplies[key] = known
+	}
+	out := *known
+	out.wish = w // another pod may ask for more of it
+	return &out
+}
+
+func (e *exam) gather(w wish) *supply {
 	out := &supply{wish: w}
-	selected := map[device]bool{}
 	var fit []*corev1.Node
 	shared := map[string]bool{}
 	for i := range e.s.Nodes {
 		n := &e.s.Nodes[i]
-		if e.pod.Placement == nil || e.pod.Placement.Admits(n) {
-			fit = append(fit, n)
-			for _, slice := range e.slices[n.Name] {
-				if slice.Spec.NodeName == nil && shared[slice.Name] {
-					continue
-				}
-				shared[slice.Name] = true
-				out.slices = append(out.slices, slice)
+		if e.pod.Placement != nil && !e.pod.Placement.Admits(n) {
+			continue
+		}
+		fit = append(fit, n)
+		for _, slice := range e.slices[n.Name] {
+			if slice.Spec.NodeName == nil && shared[slice.Name] {
+				continue
 			}
+			shared[slice.Name] = true
+			out.slices = append(out.slices, slice)
 		}
 	}
 	out.fits = len(fit)
-	if w.class != nil {
-		// The compiler bounds the cost of an expression, so there is nothing to cancel.
-		m, err := cluster.MatchClass(context.Background(), w.selector(), out.slices)
-		if out.failure = m.Failed; err != nil {
-			out.failure = err.Error()
-		}
-		selected = idsOf(m)
-	}
-	out.put(e, fit, selected, e.hasDevices)
+	m := e.match(w, out.slices)
+	out.failure = m.failure
+	out.put(e, fit, m.selected, e.hasDevices)
 	if len(out.open)+len(out.shut) == 0 {
 		// Where nothing tells of devices, they are expected where the driver would run.
-		out.put(e, fit, selected, func(p *place, _ wish) bool { return e.driverLands(p.node) })
+		out.put(e, fit, m.selected, func(p *place, _ wish) bool { return e.driverLands(p.node) })
 	}
-	if e.supplies == nil {
-		e.supplies = map[string]*supply{}
-	}
-	e.supplies[w.what] = out
 	return out
+}
+
+// match is what the wish can have of the slices. A class is tried on everything once; if
+// it fails somewhere, what counts is whether it fails on these.
+func (st *stock) match(w wish, these []resourcev1.ResourceSlice) match {
+	if w.class == nil {
+		return match{}
+	}
+	if len(w.selectors) > 0 {
+		return tried(w.selector(), these)
+	}
+	all, known := st.matches[w.className]
+	if !known {
+		all = tried(w.class, st.s.Slices)
+		st.matches[w.className] = all
+	}
+	if all.failure != "" {
+		return tried(w.class, these)
+	}
+	return all
+}
+
+func tried(class *resourcev1.DeviceClass, list []resourcev1.ResourceSlice) match {
+	// The compiler bounds the cost of an expression, so there is nothing to cancel.
+	m, err := cluster.MatchClass(context.Background(), class, list)
+	if err != nil {
+		return match{failure: err.Error()}
+	}
+	return match{selected: idsOf(m), failure: m.Failed}
 }
 
 // put sorts the nodes that count into open and shut ones.
