@@ -106,6 +106,12 @@ func (t table) helperPods() []Rule {
 	}
 }
 
+// podEvents is what `check pod/NAME` reads beside the rest.
+func (t table) podEvents() []Rule {
+	return []Rule{{Resource: "events", Verbs: []string{"list"},
+		Why: "to say why a pod waits, in `check pod/NAME`", Without: "it goes by the pod's conditions alone, and less can be told of pods that have a node"}}
+}
+
 // canary is what following a canary's claim needs.
 func (t table) canary() []Rule {
 	return []Rule{

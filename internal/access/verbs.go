@@ -42,7 +42,9 @@ func Of(verb, namespace string) ([]Rule, error) {
 		return slices.Concat(t.look(), t.records(), t.watchStatus()), nil
 	case Verify:
 		return t.look(), nil
-	case Snapshot, Plan, Check:
+	case Check:
+		return slices.Concat(t.look(), t.records(), t.review(), t.advice(), t.podEvents()), nil
+	case Snapshot, Plan:
 		return slices.Concat(t.look(), t.records(), t.review(), t.advice()), nil
 	case VerifyCanary:
 		return slices.Concat(t.look(), t.lock(), t.readJournal(), t.helperPods(), t.canary()), nil

@@ -25,6 +25,8 @@ type checkOptions struct {
 	list   bool
 	drain  string
 	probe  bool
+	// podNamespace is the namespace of pod/NAME.
+	podNamespace string
 }
 
 // Values of --fail-on.
@@ -40,8 +42,8 @@ func newCheck(a *app) *cobra.Command {
 	}
 	o := &checkOptions{app: a, format: newFormat(formats...)}
 	cmd := &cobra.Command{
-		Use:   "check [POOL]",
-		Short: "Look for all that could go wrong, before the first node is cordoned",
+		Use:   "check [POOL | pod/[NAMESPACE/]NAME]",
+		Short: "Look for all that could go wrong, before the first node is cordoned; or say why a pod waits",
 		Long: `Run the catalogue of checks for a pool, or without POOL for every node with devices:
 what prepare and apply would meet, or with --for what rollback or unprepare would, or
 what there is to say of nodes that are on DRA already (--for verify).
@@ -49,15 +51,33 @@ Reads only; --probe-gate asks the server for a dry run, which stores nothing. Th
 checks are part of every plan. 'dramigrate explain CODE' says what a check is about,
 --list shows all of them.
 
-Exit code 3: a blocker was found, or with --fail-on=warning a warning. 7: something that
-has to be seen could not be read.`,
+With pod/NAME it says why that pod waits or fails: one cause with what shows it, and what
+to do. It goes by the pod's conditions and events, its claims, and what the nodes that it
+may go to have.
+
+Exit code 3: a blocker was found, or with --fail-on=warning a warning; for a pod, a cause
+was found. 7: something that has to be seen could not be read; for a pod, nothing that is
+known explains it.`,
 		Example: `  dramigrate check
   dramigrate check pool-a
   dramigrate check pool-a --only DRM006,DRM018
   dramigrate check pool-a --for rollback
-  dramigrate check pool-a -o junit > checks.xml`,
+  dramigrate check pool-a -o junit > checks.xml
+  dramigrate check pod/train-0 -n team`,
 		ValidArgsFunction: completePools(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			ref, isPod, err := podArg(args)
+			switch {
+			case err != nil:
+				return err
+			case isPod:
+				if err := o.forPod(cmd); err != nil {
+					return err
+				}
+				return o.runPod(cmd.Context(), ref)
+			case o.podNamespace != "":
+				return usageError("--namespace is that of pod/NAME; the tool's own is --tool-namespace")
+			}
 			if err := o.pool.complete(args); err != nil {
 				return err
 			}
@@ -73,10 +93,12 @@ has to be seen could not be read.`,
 	s.StringSliceVar(&o.verbs, "for", []string{"prepare", "apply"}, "the verbs to check for: prepare, apply, rollback, unprepare; verify asks about nodes that are on DRA, as they stand")
 	s.StringVar(&o.failOn, "fail-on", failOnBlocker, "what makes the exit code 3: blocker, or warning as well")
 	s.StringVar(&o.drain, "drain", plan.DrainGPU, "what the drain would evict: gpu or all")
+	s.StringVarP(&o.podNamespace, "namespace", "n", "", "namespace of pod/NAME; by default that of the kubeconfig's context")
 	addProbeGate(cmd, &o.probe)
 	s.BoolVar(&o.list, "list", false, "list the checks and run none")
 	offerFrom(cmd, "only", completeCodes)
 	offer(cmd, "for", "prepare", "apply", "rollback", "unprepare", checks.Verify)
+	offer(cmd, "namespace")
 	offer(cmd, "fail-on", failOnBlocker, failOnWarning)
 	offer(cmd, "drain", plan.DrainGPU, plan.DrainAll)
 	return cmd

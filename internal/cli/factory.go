@@ -31,6 +31,8 @@ type Factory interface {
 	// Dynamic reads the kinds of others.
 	Dynamic() (dynamic.Interface, error)
 	Clock() clock.WithTicker
+	// PodNamespace is where a pod is looked for that is named without a namespace.
+	PodNamespace() (string, error)
 }
 
 // Request rates of the client. client-go's own 5 a second would make a drain wait
@@ -138,6 +140,14 @@ func (f *kubeFactory) Dynamic() (dynamic.Interface, error) {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	return client, nil
+}
+
+func (f *kubeFactory) PodNamespace() (string, error) {
+	namespace, _, err := f.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", fmt.Errorf("kubeconfig: %w", err)
+	}
+	return namespace, nil
 }
 
 func (f *kubeFactory) Clock() clock.WithTicker { return clock.RealClock{} }

@@ -33,6 +33,11 @@ func (w noWorld) Dynamic() (dynamic.Interface, error) {
 	return nil, errInterrupted
 }
 
+func (w noWorld) PodNamespace() (string, error) {
+	w.t.Error("asks for the kubeconfig")
+	return "", errInterrupted
+}
+
 func (w noWorld) Clock() clock.WithTicker { return clocktesting.NewFakeClock(time.Unix(0, 0)) }
 
 // A verb that reads files opens no connection, and does not even look for a kubeconfig.

@@ -45,6 +45,7 @@ type world struct {
 func (w *world) Config() (*rest.Config, error)         { return &rest.Config{Host: "fake"}, nil }
 func (w *world) Client() (kubernetes.Interface, error) { return w.client, nil }
 func (w *world) Clock() clock.WithTicker               { return w.clock }
+func (w *world) PodNamespace() (string, error)         { return "team", nil }
 
 // Dynamic serves what every server does; nothing of others is installed.
 func (w *world) Dynamic() (dynamic.Interface, error) {

@@ -27,7 +27,8 @@ func newStatus(a *app) *cobra.Command {
 		Short: "Show where every node stands, what has strayed, and whether a pool could be put back",
 		Long: `Show where every node with devices stands between the two mechanisms, and for each
 pool its lock, its last run, and whether the device plugin would come back on it
-(ROLLBACK). What is not as the runs have left it is listed: nodes of a migrated pool
+(ROLLBACK). Pods that ask for the resource and wait or fail are listed by their owners,
+with why and what to do ('dramigrate check pod/NAME' looks closer). What is not as the runs have left it is listed: nodes of a migrated pool
 that came up on the plugin, labels that are not what a node's record says, nodes that a
 run has left part-way, nodes that are gone. Where nodes are on DRA, what the catalogue
 of checks has to say of them is listed too. Reads only; what may not be read is listed
@@ -94,6 +95,7 @@ func (o *statusOptions) once(ctx context.Context) error {
 // gather makes the status of the pool that was chosen, or of all.
 func (o *statusOptions) gather(s *cluster.Snapshot) (*status.Status, error) {
 	options := o.app.statusOptions()
+	options.Waiting = !o.watch // which follows neither claims nor classes
 	if o.pool.given() {
 		one, err := o.pool.find(s)
 		if err != nil {

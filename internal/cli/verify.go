@@ -77,7 +77,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v := status.Verify(ctx, s, status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver})
+	v := status.Verify(ctx, s, status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver, Now: o.app.Clock().Now()})
 	if o.canary {
 		if err := o.canaries(ctx, pool.Name, v); err != nil {
 			return err

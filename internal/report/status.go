@@ -22,6 +22,7 @@ func Status(sheet Sheet, s *status.Status, wide bool) error {
 	d := newPage(sheet)
 	d.statusNodes(s, wide)
 	d.strays(s.Strays)
+	d.waiting(s.Waiting)
 	d.statusPools(s, wide)
 	d.notReady(s.Pools)
 	d.findings(s.Findings)

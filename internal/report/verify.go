@@ -28,6 +28,7 @@ func Verification(s Sheet, v *status.Verification) error {
 		d.line("No node of the pool has devices.")
 	}
 	d.findings(v.Findings)
+	d.waiting(v.Waiting)
 	d.line("")
 	result := "Result: " + resultStyle(v.Result, d.theme).Render(resultWord(v.Result))
 	if v.Result == status.OK && checks.Stops(v.Findings) {

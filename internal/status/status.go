@@ -14,6 +14,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/pending"
 )
 
 // Kind of the document that New makes; its API version is cluster.APIVersion.
@@ -33,6 +34,8 @@ type Status struct {
 	Strays []Stray `json:"strays,omitempty"`
 	// Findings are what the catalogue of checks has to say of the nodes on DRA.
 	Findings []checks.Finding `json:"findings,omitempty"`
+	// Waiting are the pods that ask for the resource and wait or fail, with why.
+	Waiting *pending.Waiters `json:"waiting,omitempty"`
 	// Unknown is what could not be read.
 	Unknown []cluster.Unknown `json:"unknown,omitempty"`
 }
@@ -123,8 +126,10 @@ type Options struct {
 	// are in none.
 	Pool             *cluster.NodePool
 	Resource, Driver string
-	// Now tells which locks have expired.
+	// Now tells which locks have expired, and how long pods wait.
 	Now time.Time
+	// Waiting asks why pods wait. The Snapshot has to hold classes and claims.
+	Waiting bool
 }
 
 // New gathers a Status.
@@ -142,6 +147,9 @@ func New(s *cluster.Snapshot, o Options) *Status {
 		g.out.Pools = append(g.out.Pools, g.pool(p))
 	}
 	g.strays()
+	if o.Waiting {
+		g.out.Waiting = pending.WaitersOf(s, o.Pool, pending.Options{Resource: o.Resource, Driver: o.Driver, Now: o.Now})
+	}
 	return g.out
 }
 

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/pending"
 	"github.com/dramigrate/dramigrate/internal/words"
 )
 
@@ -43,6 +45,9 @@ type Verification struct {
 	Nodes []NodeVerified `json:"nodes"`
 	// Findings are what the catalogue of checks has to say of the pool's nodes on DRA.
 	Findings []checks.Finding `json:"findings,omitempty"`
+	// Waiting are the pods that ask for the resource and wait or fail on the pool's nodes,
+	// or might go there. They do not count for Result: the reason may lie elsewhere.
+	Waiting *pending.Waiters `json:"waiting,omitempty"`
 }
 
 // NodeVerified are the looks at one node.
@@ -63,6 +68,8 @@ type Look struct {
 type Target struct {
 	Pool             cluster.NodePool
 	Resource, Driver string
+	// Now tells how long pods wait.
+	Now time.Time
 }
 
 // Verify looks at every node of the pool that has devices, from the API alone.
@@ -81,6 +88,7 @@ func Verify(ctx context.Context, s *cluster.Snapshot, t Target) *Verification {
 			out.Nodes = append(out.Nodes, NodeVerified{Name: name, Looks: v.node(view)})
 		}
 	}
+	out.Waiting = pending.WaitersOf(s, &t.Pool, pending.Options{Resource: t.Resource, Driver: t.Driver, Now: t.Now})
 	out.Result = out.worst()
 	return out
 }

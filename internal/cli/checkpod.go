@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/pending"
+	"github.com/dramigrate/dramigrate/internal/report"
+)
+
+// podRef is the pod that `check pod/[NAMESPACE/]NAME` is about.
+type podRef struct{ namespace, name string }
+
+// podArg recognises a pod among the arguments of check; a pool's name has no slash.
+func podArg(args []string) (podRef, bool, error) {
+	if len(args) != 1 {
+		return podRef{}, false, nil
+	}
+	kind, rest, _ := strings.Cut(args[0], "/")
+	if kind != "pod" && kind != "pods" && kind != "po" || rest == "" && args[0] == kind {
+		return podRef{}, false, nil
+	}
+	var ref podRef
+	namespace, name, both := strings.Cut(rest, "/")
+	if ref.name = namespace; both {
+		ref = podRef{namespace, name}
+	}
+	if bad := validation.IsDNS1123Subdomain(ref.name); len(bad) > 0 {
+		return podRef{}, true, usageError("%q: pod/NAME or pod/NAMESPACE/NAME is expected: %s", args[0], bad[0])
+	}
+	if bad := validation.IsDNS1123Label(ref.namespace); both && len(bad) > 0 {
+		return podRef{}, true, usageError("%q: namespace: %s", args[0], bad[0])
+	}
+	return ref, true, nil
+}
+
+// forPod refuses what says nothing about a pod.
+func (o *checkOptions) forPod(cmd *cobra.Command) error {
+	for _, name := range []string{"selector", "pool", "only", "for", "fail-on", "drain", "probe-gate", "list", "skip", "skip-reason"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			return usageError("--%s is about pools; leave it out with pod/NAME", name)
+		}
+	}
+	if formats := []string{"table", "json", "yaml"}; !slices.Contains(formats, o.format.value) {
+		return usageError("--output %q: with pod/NAME it must be one of %s", o.format.value, strings.Join(formats, ", "))
+	}
+	return nil
+}
+
+// runPod says why a pod waits or fails.
+func (o *checkOptions) runPod(ctx context.Context, ref podRef) error {
+	a := o.app
+	switch {
+	case ref.namespace != "" && o.podNamespace != "" && ref.namespace != o.podNamespace:
+		return usageError("pod/%s/%s is not in --namespace %s", ref.namespace, ref.name, o.podNamespace)
+	case ref.namespace == "":
+		ref.namespace = o.podNamespace
+	}
+	if ref.namespace == "" && !a.offline() {
+		var err error
+		if ref.namespace, err = a.PodNamespace(); err != nil {
+			return err
+		}
+	}
+	s, err := a.look(ctx, cluster.LoadOptions{})
+	if err != nil {
+		return err
+	}
+	pod, err := ref.find(s)
+	if err != nil {
+		return err
+	}
+	options := pending.Options{Resource: a.resource, Driver: a.driver, Now: a.Clock().Now()}
+	events, unseen, err := a.podEvents(ctx, pod)
+	if err != nil {
+		return err
+	}
+	options.Unseen = unseen
+	d := pending.Diagnose(s, pod, events, options)
+	if err := o.format.print(a.Out, d, func() error { return report.Diagnosis(a.sheet(), &d) }); err != nil {
+		return err
+	}
+	switch d.Cause {
+	case pending.None:
+		return nil
+	case pending.Unknown:
+		return silent{ExitUnknown}
+	default:
+		return silent{ExitBlocked}
+	}
+}
+
+// find looks for the pod in the Snapshot; without a namespace, in all of them.
+func (r podRef) find(s *cluster.Snapshot) (*cluster.Pod, error) {
+	if reason, unread := s.IsUnknown(cluster.PartPods); unread && len(s.Pods) == 0 {
+		return nil, withCode(ExitUnknown, "pod/%s: pods could not be read: %s", r.name, reason)
+	}
+	var found *cluster.Pod
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.Name != r.name || r.namespace != "" && p.Namespace != r.namespace {
+			continue
+		}
+		if found != nil {
+			return nil, usageError("pod/%s is in namespaces %s and %s: say which by -n", r.name, found.Namespace, p.Namespace)
+		}
+		found = p
+	}
+	switch {
+	case found != nil:
+		return found, nil
+	case r.namespace == "":
+		return nil, usageError("pod/%s: there is none in any namespace", r.name)
+	default:
+		return nil, usageError("pod/%s: there is none in namespace %s; name another by -n", r.name, r.namespace)
+	}
+}
+
+// podEvents are the pod's events. Without them there is less to go by, and no reason to
+// give up.
+func (a *app) podEvents(ctx context.Context, pod *cluster.Pod) ([]cluster.PodEvent, []cluster.Unknown, error) {
+	const part = "events"
+	if a.offline() {
+		return nil, []cluster.Unknown{{Part: part, Reason: "files are read without events"}}, nil
+	}
+	client, err := a.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	events, err := cluster.PodEvents(ctx, client, pod.Namespace, pod.Name, pod.UID)
+	switch {
+	case ctx.Err() != nil:
+		return nil, nil, context.Cause(ctx)
+	case err != nil:
+		for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(next) {
+			err = next
+		}
+		return nil, []cluster.Unknown{{Part: part, Reason: err.Error()}}, nil
+	}
+	return events, nil, nil
+}
