@@ -15,11 +15,14 @@ import (
 // The results of the functions below are the same if they are slimmed again, and when
 // they come back from a file: a plan from a snapshot is the plan made live.
 
-// SlimNode is the node without what no rule reads: images, volumes, addresses, field
-// managers.
+// SlimNode is the node without what no rule reads: images, volumes, addresses. Of field
+// managers it keeps, for a node that a run has marked, who wrote which label.
 func SlimNode(n *corev1.Node) corev1.Node {
 	out := *n
 	out.ObjectMeta = slimMeta(n.ObjectMeta)
+	if _, marked := n.Annotations[StateAnnotation]; marked {
+		out.ManagedFields = labelManagers(n.ManagedFields)
+	}
 	out.Status.Images = nil
 	out.Status.VolumesInUse = nil
 	out.Status.VolumesAttached = nil

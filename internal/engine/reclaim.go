@@ -2,12 +2,12 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/event"
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/plan"
@@ -115,31 +115,9 @@ func theirs(node *corev1.Node, off []gate.Difference) string {
 		default:
 			out += fmt.Sprintf("label %s is gone", d.Label)
 		}
-		if who := labelWriter(node, d.Label); who != "" && d.Present {
+		if who := cluster.LabelWriter(node, d.Label, FieldManager); who != "" && d.Present {
 			out += " (by " + who + ")"
 		}
 	}
 	return out
-}
-
-// labelWriter is the field manager that wrote a label last; empty if nothing tells. The
-// server keeps one owner of a value that was set by update.
-func labelWriter(node *corev1.Node, key string) string {
-	for _, m := range node.ManagedFields {
-		if m.FieldsV1 == nil || m.Manager == FieldManager {
-			continue
-		}
-		var set struct {
-			Metadata struct {
-				Labels map[string]json.RawMessage `json:"f:labels"`
-			} `json:"f:metadata"`
-		}
-		if json.Unmarshal(m.FieldsV1.GetRawBytes(), &set) != nil {
-			continue
-		}
-		if _, ok := set.Metadata.Labels["f:"+key]; ok {
-			return m.Manager
-		}
-	}
-	return ""
 }

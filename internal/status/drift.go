@@ -18,11 +18,21 @@ type LabelDrift struct {
 	// means that the label is absent.
 	Want string `json:"want"`
 	Have string `json:"have"`
+	// By is the field manager that wrote it last; empty if the label is gone, or nothing
+	// tells.
+	By string `json:"by,omitempty"`
 }
 
 // String is the drift as a sentence's part.
 func (d LabelDrift) String() string {
-	return fmt.Sprintf("label %s is %s, the record says %s", d.Label, orAbsent(d.Have), orAbsent(d.Want))
+	return fmt.Sprintf("label %s is %s%s, the record says %s", d.Label, orAbsent(d.Have), d.writer(), orAbsent(d.Want))
+}
+
+func (d LabelDrift) writer() string {
+	if d.By == "" {
+		return ""
+	}
+	return " (by " + d.By + ")"
 }
 
 func orAbsent(value string) string {
@@ -50,7 +60,7 @@ func (g *gatherer) gateLabels(n *Node, node *corev1.Node) {
 		}
 	}
 	if n.state != nil {
-		n.Drift = drift(own, allowed(n.state), node.Labels)
+		n.Drift = drift(own, allowed(n.state), node)
 	}
 }
 
@@ -85,12 +95,12 @@ func allowed(st *cluster.NodeState) []gate.State {
 }
 
 // drift compares the labels with those of the allowed state that they come nearest to.
-func drift(g gate.Gate, states []gate.State, labels map[string]string) []LabelDrift {
+func drift(g gate.Gate, states []gate.State, node *corev1.Node) []LabelDrift {
 	var nearest []LabelDrift
 	for i, s := range states {
 		var off []LabelDrift
-		for _, d := range g.Drift(s, labels) {
-			off = append(off, LabelDrift{Label: d.Label, Want: d.Want, Have: d.Have})
+		for _, d := range g.Drift(s, node.Labels) {
+			off = append(off, LabelDrift{Label: d.Label, Want: d.Want, Have: d.Have, By: cluster.LabelWriter(node, d.Label, gate.FieldManager)})
 		}
 		if len(off) == 0 {
 			return nil

@@ -235,6 +235,11 @@ func TestStrays(t *testing.T) {
 			[]string{"drifted node/a-1: label dramigrate.dev/allocation is absent, the record says dra"}},
 		{"somebody set it to something else", func(w world) { w.node("a-1").Labels["dramigrate.dev/allocation"] = "no" },
 			[]string{"drifted node/a-1: label dramigrate.dev/allocation is no, the record says dra"}},
+		{"somebody who is known set it to something else", func(w world) {
+			n := w.node("a-1")
+			n.Labels["dramigrate.dev/allocation"] = "no"
+			n.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl-label", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:dramigrate.dev/allocation":{}}}}`)}}
+		}, []string{"drifted node/a-1: label dramigrate.dev/allocation is no (by kubectl-label), the record says dra"}},
 
 		{"a run was killed", func(w world) {
 			w.record("a-2", cluster.NodeState{Operation: "migrate", Run: "r2", Phase: "plugin-off"})

@@ -211,8 +211,8 @@ func (v *verifier) label(n cluster.NodeView) Look {
 		return Look{What: "the node is switched to DRA", Result: Unknown, Detail: "its record names a gate that this version does not know"}
 	}
 	var off []string
-	for _, d := range drift(g, []gate.State{gate.DRA}, n.Node.Labels) {
-		off = append(off, fmt.Sprintf("label %s is %s, not %s", d.Label, orAbsent(d.Have), orAbsent(d.Want)))
+	for _, d := range drift(g, []gate.State{gate.DRA}, n.Node) {
+		off = append(off, fmt.Sprintf("label %s is %s%s, not %s", d.Label, orAbsent(d.Have), d.writer(), orAbsent(d.Want)))
 	}
 	return v.look("the node is switched to DRA", "by gate "+g.Name, joined(off))
 }
