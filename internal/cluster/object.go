@@ -72,13 +72,7 @@ func (p *Pod) putFacts(out *corev1.Pod) {
 	if p.Group != "" {
 		out.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(p.Group)}
 	}
-	if len(p.NodeLabels) > 0 {
-		out.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
-				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: p.NodeLabels}},
-			},
-		}}
-	}
+	p.putPlacement(&out.Spec)
 	if p.Guaranteed {
 		out.Status.QOSClass = corev1.PodQOSGuaranteed
 	}
@@ -88,6 +82,21 @@ func (p *Pod) putFacts(out *corev1.Pod) {
 		})
 	}
 	out.Status.Reason, out.Status.Message = p.Reason, p.Message
+}
+
+// putPlacement writes where the pod may go; of one that has a node, what is kept of it.
+func (p *Pod) putPlacement(spec *corev1.PodSpec) {
+	var required *corev1.NodeSelector
+	switch {
+	case p.Placement != nil:
+		spec.NodeSelector, spec.Tolerations = p.Placement.NodeSelector, p.Placement.Tolerations
+		required = p.Placement.Required
+	case len(p.NodeLabels) > 0:
+		required = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: p.NodeLabels}}}
+	}
+	if required != nil {
+		spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}}
+	}
 }
 
 func (p *Pod) putVolumes(spec *corev1.PodSpec) {

@@ -43,9 +43,17 @@ func fullPod() Pod {
 		SchedulingGates: []string{"b", "a"}, Group: "train", Queue: "gpus",
 		NodeLabels: []corev1.NodeSelectorRequirement{
 			{Key: "gpu", Operator: corev1.NodeSelectorOpExists},
-			{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"b", "a"}},
+			{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}},
 		},
 		ClaimTemplates: []string{"pending", "resolved"},
+		Placement: &Placement{
+			NodeSelector: map[string]string{"zone": "a"},
+			Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+				{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "gpu", Operator: corev1.NodeSelectorOpExists}}},
+				{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"gpu-1"}}}},
+			}},
+			Tolerations: []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}},
+		},
 		Scheduled:      &Condition{Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/3 nodes are available"},
 		Reason:         "UnexpectedAdmissionError", Message: "Allocate failed",
 	}

@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
 // Pod is what the tool needs of a pod. It is a projection, not the object: a fleet
@@ -90,6 +91,9 @@ type Pod struct {
 	// Scheduled is the condition PodScheduled as long as it is not true; nil for a pod
 	// that is bound, or that no scheduler has looked at.
 	Scheduled *Condition
+	// Placement is where the pod may go, whole, as long as there is Scheduled: of the many
+	// pods that have a node nobody asks.
+	Placement *Placement
 	// Reason and Message are those of the pod's status ("UnexpectedAdmissionError"),
 	// not of a condition; the message has at most 2 KiB.
 	Reason, Message string
@@ -104,6 +108,26 @@ type Condition struct {
 	Reason string
 	// Message is for people, at most 2 KiB.
 	Message string
+}
+
+// Placement is what a pod says about the nodes that may have it.
+type Placement struct {
+	NodeSelector map[string]string
+	// Required is the required node affinity; nil for none.
+	Required    *corev1.NodeSelector
+	Tolerations []corev1.Toleration
+}
+
+// Admits says whether the node's labels are those that the pod requires. Taints are
+// another matter.
+func (p *Placement) Admits(node *corev1.Node) bool {
+	var affinity *corev1.Affinity
+	if p.Required != nil {
+		affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: p.Required}}
+	}
+	// Like the scheduler: a term that cannot be parsed matches nothing.
+	fits, _ := nodeaffinity.NewRequiredNodeAffinity(p.NodeSelector, affinity).Match(node)
+	return fits
 }
 
 // Owner names a controlling owner reference.

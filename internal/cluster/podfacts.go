@@ -128,3 +128,15 @@ func scheduled(p *corev1.Pod) *Condition {
 	}
 	return nil
 }
+
+// placement is where a pod may go that waits for a scheduler.
+func placement(p *corev1.Pod) *Placement {
+	if scheduled(p) == nil {
+		return nil
+	}
+	out := &Placement{NodeSelector: p.Spec.NodeSelector, Tolerations: p.Spec.Tolerations}
+	if a := p.Spec.Affinity; a != nil && a.NodeAffinity != nil {
+		out.Required = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return out
+}

@@ -107,6 +107,15 @@ status:
 		},
 		ClaimTemplates: []string{"channel"},
 		Scheduled:      &Condition{Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "0/9 nodes are available"},
+		Placement: &Placement{
+			NodeSelector: map[string]string{"nvidia.com/gpu.product": "A100", "kubernetes.io/os": "linux"},
+			Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+				{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: "nvidia.com/mig.capable", Operator: in, Values: []string{"true"}}, {Key: "kubernetes.io/os", Operator: in, Values: []string{"linux"}}}},
+				{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "nvidia.com/gpu.count", Operator: corev1.NodeSelectorOpGt, Values: []string{"3"}}},
+					MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: in, Values: []string{"n1"}}}},
+			}},
+		},
 		Reason:         "OutOfnvidia.com/gpu", Message: "Pod was rejected: Node didn't have enough resource: nvidia.com/gpu",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -32,6 +32,7 @@ func ProjectPod(p *corev1.Pod) Pod {
 		Queue:         p.Labels[QueueLabel],
 		NodeLabels:    nodeLabels(&p.Spec),
 		Scheduled:     scheduled(p),
+		Placement:     placement(p),
 		Reason:        bounded(p.Status.Reason, maxReason),
 		Message:       bounded(p.Status.Message, maxMessage),
 	}
