@@ -1,5 +1,7 @@
 package cluster
 
+import corev1 "k8s.io/api/core/v1"
+
 // PoolRef names a pool as a run knew it.
 type PoolRef struct {
 	Name     string `json:"name"`
@@ -37,17 +39,14 @@ func (s *NodeState) Received() bool {
 }
 
 // WentInto is the pool that runs have moved, or begun to move, the workloads of a pool
-// to: by what they wrote on nodes, else by the journal. nil if there was no such run,
-// or if a rollback has taken all of it back.
+// to, by what they wrote on nodes; nil if there is nothing of such a run, or nothing
+// that a rollback has not taken back.
 func WentInto(s *Snapshot, pool string) *PoolRef {
 	for i := range s.Nodes {
 		st, err := ParseNodeState(&s.Nodes[i])
 		if err == nil && st != nil && st.Pool == pool && st.Into != nil && !(st.Role == RoleNew && st.Retired()) {
 			return st.Into
 		}
-	}
-	if j := s.Journal(pool); j != nil {
-		return j.Into
 	}
 	return nil
 }
@@ -74,4 +73,11 @@ func RoleNodes(s *Snapshot, pool string, role Role) []string {
 		}
 	}
 	return out
+}
+
+// ForeignCordon says that somebody else has cordoned a node: it is not the tool's to
+// open.
+func ForeignCordon(n *corev1.Node) bool {
+	state, err := ParseNodeState(n)
+	return n.Spec.Unschedulable && (err != nil || state == nil || state.OpenedAt != nil || state.Prior.Unschedulable)
 }

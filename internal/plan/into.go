@@ -28,6 +28,8 @@ func (b *builder) migrateInto() error {
 		return fmt.Errorf("pool %s: is to go into itself; name the new pool by --into", from.Name)
 	case len(shared) > 0:
 		return fmt.Errorf("pools %s and %s: node %s is in both; the new pool must have nodes of its own", from.Name, to.Name, shared[0])
+	case len(from.Nodes) == 0:
+		return fmt.Errorf("pool %s: none of its nodes is left", from.Name)
 	case len(to.Nodes) == 0:
 		return fmt.Errorf("pool %s: has no node", to.Name)
 	}
@@ -139,7 +141,7 @@ func (b *builder) received(v cluster.NodeView) string {
 	switch {
 	case err == nil && state.Received() && !closed(v.Node):
 		return onDRAWhy + state.Run
-	case ForeignCordon(v.Node):
+	case cluster.ForeignCordon(v.Node):
 		return cordonedWhy
 	}
 	return ""
@@ -160,7 +162,8 @@ func (b *builder) retired(v cluster.NodeView) string {
 
 // reopened says why a rollback leaves an old node alone.
 func (b *builder) reopened(v cluster.NodeView) string {
-	if _, marked := v.Node.Annotations[gate.StateAnnotation]; marked {
+	_, marked := v.Node.Annotations[gate.StateAnnotation]
+	if marked || slices.ContainsFunc(v.Node.Spec.Taints, gate.IsSwitchingTaint) {
 		return ""
 	}
 	return onPluginWhy
@@ -168,13 +171,6 @@ func (b *builder) reopened(v cluster.NodeView) string {
 
 func closed(n *corev1.Node) bool {
 	return n.Spec.Unschedulable && slices.ContainsFunc(n.Spec.Taints, gate.IsSwitchingTaint)
-}
-
-// ForeignCordon says that somebody else has cordoned a node: it is not the tool's to
-// open.
-func ForeignCordon(n *corev1.Node) bool {
-	state, err := cluster.ParseNodeState(n)
-	return n.Spec.Unschedulable && (err != nil || state == nil || state.OpenedAt != nil || state.Prior.Unschedulable)
 }
 
 // RoleOf is a node's part in a move into another pool; empty in a plan of any other.
@@ -209,6 +205,14 @@ func (p *Plan) AllNodes() []NodeRef {
 		out = append(out, p.Into.Nodes...)
 	}
 	return out
+}
+
+// Command is what a person types to go on with a migration.
+func (p *Plan) Command() string {
+	if p.Into == nil {
+		return "dramigrate apply " + p.Pool.Name
+	}
+	return "dramigrate apply " + p.Pool.Name + " --into " + p.Into.Name
 }
 
 // Leaves says that the run has workloads leave the node.

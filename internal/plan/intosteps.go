@@ -77,7 +77,7 @@ func intoSteps(p *Plan) []Step {
 func outOfSteps(p *Plan) []Step {
 	limits := p.Settings.Deadlines.orDefaults()
 	drivers := strings.Join(p.Driver.Names, ", ")
-	again := fmt.Sprintf("dramigrate apply %s --into %s", p.Pool.Name, p.Into.Name)
+	again := p.Command()
 	old := []Step{
 		{
 			ID:      StepMark,

@@ -51,7 +51,11 @@ func (b *builder) rollback() error {
 	nodes := slices.Concat(b.in.Pool.Nodes, marked)
 	slices.Sort(nodes)
 	nodes = slices.Compact(nodes)
-	if into := cluster.WentInto(b.s, b.in.Pool.Name); into != nil {
+	into := cluster.WentInto(b.s, b.in.Pool.Name)
+	if journal := b.s.Journal(b.in.Pool.Name); into == nil && journal != nil {
+		into = journal.Into // the nodes' records may be lost
+	}
+	if into != nil {
 		return b.rollbackInto(*into, nodes)
 	}
 	if err := b.poolNodes(nodes); err != nil {
