@@ -128,13 +128,13 @@ func (f *planFlags) planner(a *app, op plan.Operation, pool *poolFlags) (*planne
 			return nil, err
 		}
 		p.pool = pool
-		if err := f.intoPool(op, p, pool); err != nil {
-			return nil, err
-		}
 	} else if pool.given() {
 		return nil, usageError("no pool is expected: %s is for the whole cluster", op)
 	}
-	var err error
+	err := f.intoPool(op, p, pool)
+	if err != nil {
+		return nil, err
+	}
 	if p.settings, err = f.settings(op); err != nil {
 		return nil, err
 	}
