@@ -22,6 +22,7 @@ func Sections() []Section {
 		{"DeviceClass", deviceClass()},
 		{"Workloads", workloads()},
 		{"Budgets and drain", draining()},
+		{"From one pool into another", otherPool()},
 		{"Accounting", accounting()},
 		{"Autoscaling and other actors", actors()},
 		{"When not to", whenNot()},

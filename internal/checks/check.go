@@ -29,6 +29,9 @@ type Input struct {
 	Gate      gate.Gate
 	// Pool is the pool of Migrate and Rollback; empty with Prepare and Unprepare.
 	Pool cluster.NodePool
+	// Other is the other pool of a move from one pool into another; empty in any other
+	// operation.
+	Other cluster.NodePool
 	// Resource is the extended resource that workloads ask for; Resources are all
 	// of its plugin's, Resource included.
 	Resource  string

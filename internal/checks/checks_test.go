@@ -56,7 +56,7 @@ func TestCatalogue(t *testing.T) {
 			t.Errorf("check %q, title %q: a check has a code, a title and a function", c.Code, c.Title)
 		}
 		for _, op := range c.Operations {
-			if !slices.Contains([]string{Prepare, Migrate, Rollback, Unprepare, Verify}, op) {
+			if !slices.Contains([]string{Prepare, Migrate, Rollback, Unprepare, Verify, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto}, op) {
 				t.Errorf("%s: unknown operation %q", c.Code, op)
 			}
 		}

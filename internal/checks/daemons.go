@@ -124,7 +124,7 @@ func toolkit(ds *appsv1.DaemonSet) bool {
 // stops is Blocker for a migration, which would fail, and Warning for what comes before
 // it or leads away from it.
 func (in Input) stops() Severity {
-	if in.Operation == Migrate {
+	if in.Operation == Migrate || in.Operation == MigrateFrom || in.Operation == MigrateInto {
 		return Blocker
 	}
 	return Warning

@@ -14,7 +14,7 @@ func drm001() Check {
 		Fix:         "Upgrade the control plane to 1.36 or later, and take --emulated-version away.",
 		Sources:     []string{"KEP-5004", "pkg/registry/resource/deviceclass/strategy.go, v1.37.2", "pkg/features/kube_features.go, v1.36.3"},
 		Unskippable: true,
-		Operations:  []string{Prepare, Migrate},
+		Operations:  []string{Prepare, Migrate, MigrateInto},
 		Mapping:     true,
 		Needs:       []string{cluster.PartVersion},
 		Run: func(in Input) []Finding {

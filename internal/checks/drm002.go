@@ -12,7 +12,7 @@ func drm002() Check {
 		Fix:         "Upgrade the kubelets of the pool to 1.36 or later before its move.",
 		Sources:     []string{"pkg/kubelet/lifecycle/predicate.go, v1.35.4", "KEP-5004"},
 		Unskippable: true,
-		Operations:  []string{Migrate},
+		Operations:  []string{Migrate, MigrateInto},
 		Run: func(in Input) []Finding {
 			old, unread := nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {

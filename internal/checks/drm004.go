@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ func drm004() Check {
 		Code:        "DRM004",
 		Title:       "Nodes advertise devices without a plugin DaemonSet",
 		Why:         "Some platforms run the plugin as a service of the node (AKS managed GPU pools, Bottlerocket) or inside their node runtime (EKS Auto Mode). No label of a node switches that off, so both mechanisms would offer the same devices.",
-		Fix:         "Make a new pool whose nodes bring no plugin, with the DRA driver, and move the workloads there.",
+		Fix:         "Make a new pool whose nodes bring no plugin, with the DRA driver, and move the workloads there: dramigrate plan POOL --into NEWPOOL.",
 		Sources:     []string{"Azure/AgentBaker, cse_config.sh", "Bottlerocket, settings.kubelet-device-plugins", "Amazon EKS docs, \"Manage NVIDIA devices\""},
 		Unskippable: true,
 		Operations:  []string{Prepare, Migrate},
@@ -43,15 +44,19 @@ func drm004() Check {
 					hidden.add(own+", which may run beside the DaemonSet: whether it is switched off cannot be seen", v.Node.Name)
 				}
 			}
+			// Prepare brings the driver to labelled nodes alone, which these are not.
+			severity, unseen := Blocker, Unknown
+			if in.Operation == Prepare {
+				severity, unseen = Warning, Warning
+			}
+			move := fmt.Sprintf("make a new pool whose nodes bring no plugin, with the label %s=%s, and move the workloads there: `dramigrate plan %s --into NEWPOOL`",
+				gate.AllocationLabel, gate.ValueDRA, cmp.Or(in.Pool.Name, "POOL"))
 			return append(
 				bare.findings(in, Finding{
-					Code: "DRM004", Severity: Blocker,
-					Remedy: "a plugin that is part of the node cannot be switched off in place: make a new pool without it, with the DRA driver, and move the workloads there",
+					Code: "DRM004", Severity: severity,
+					Remedy: "a plugin that is part of the node cannot be switched off in place: " + move,
 				}),
-				hidden.findings(in, Finding{
-					Code: "DRM004", Severity: Unknown,
-					Remedy: "make a new pool whose nodes bring no plugin, with the DRA driver, and move the workloads there",
-				})...)
+				hidden.findings(in, Finding{Code: "DRM004", Severity: unseen, Remedy: move})...)
 		},
 	}
 }

@@ -18,7 +18,7 @@ func drm005() Check {
 		Fix:         "Leave one class with the name, and have its owner keep it. When the mapping was lost, clear the field of the class that stays and set it again: that also wakes the pods that wait.",
 		Sources:     []string{"kubernetes/kubernetes#141103, #141110 (fixed in 1.38), #135037", "ROCm/k8s-gpu-dra-driver#44", "k8s.io/dynamic-resource-allocation, deviceclass/extendedresourcecache"},
 		Unskippable: true,
-		Operations:  []string{Prepare, Migrate, Unprepare, Verify},
+		Operations:  []string{Prepare, Migrate, Unprepare, MigrateInto, Verify},
 		Mapping:     true,
 		Needs:       []string{cluster.PartClasses},
 		Run: func(in Input) []Finding {

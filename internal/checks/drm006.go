@@ -13,7 +13,7 @@ func drm006() Check {
 		Why:        "While a class maps the resource, the scheduler cannot bind a pod that has a claim of its own and a request for the resource to a node with the plugin: it makes a claim without requests and fails on it, again and again, on every pool of the cluster. Pods that run already are not touched.",
 		Fix:        "Let the workload get all its devices from claims, or move all of it to pools that are on DRA.",
 		Sources:    []string{"pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, patchPodExtendedResourceClaimStatus, v1.35 to v1.38"},
-		Operations: []string{Prepare, Migrate, Verify},
+		Operations: []string{Prepare, Migrate, MigrateInto, Verify},
 		Mapping:    true,
 		Needs:      []string{cluster.PartPods, cluster.PartClasses, cluster.PartClaims},
 		Run: func(in Input) []Finding {

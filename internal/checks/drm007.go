@@ -19,7 +19,7 @@ func drm007() Check {
 		Fix:         "Keep the DaemonSet off the pool by its node affinity, or make it a Deployment; take the manifest of a static pod out of the kubelet's folder.",
 		Sources:     []string{"k8s.io/kubectl/pkg/drain/filters.go, v0.37.2"},
 		Unskippable: true,
-		Operations:  []string{Migrate, Rollback},
+		Operations:  []string{Migrate, Rollback, MigrateFrom, RollbackFrom},
 		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			daemons := map[string][]string{} // DaemonSet → nodes

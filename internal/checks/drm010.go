@@ -17,7 +17,7 @@ func drm010() Check {
 		Fix:         "Cordon the node, see which of the two belongs there, and take the other away.",
 		Sources:     []string{"KEP-5004, \"Non-Goals\"", "pkg/scheduler/framework/plugins/noderesources/fit.go, shouldDelegateResourceToDRA, v1.37.2"},
 		Unskippable: true,
-		Operations:  []string{Prepare, Migrate, Rollback, Unprepare, Verify},
+		Operations:  []string{Prepare, Migrate, Rollback, Unprepare, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto, Verify},
 		Needs:       []string{cluster.PartSlices},
 		Run: func(in Input) []Finding {
 			mine := map[string]bool{}

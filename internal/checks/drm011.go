@@ -16,7 +16,7 @@ func drm011() Check {
 		Fix:         "Give the user that runs the tool the right to read it, or add it to the files of --from.",
 		Sources:     []string{"the rule of this tool that nothing unknown is reported as fine"},
 		Unskippable: true,
-		Operations:  []string{Prepare, Migrate, Rollback, Unprepare, Verify},
+		Operations:  []string{Prepare, Migrate, Rollback, Unprepare, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto, Verify},
 		Mapping:     true,
 		Run: func(in Input) []Finding {
 			var out []Finding

@@ -21,7 +21,7 @@ func drm014() Check {
 		Fix:         "Correct the expression by a new class of another name, and take extendedResourceName from the old one last.",
 		Sources:     []string{"k8s.io/dynamic-resource-allocation/cel", "KEP-4381", "kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm, DeviceClasses"},
 		Unskippable: true,
-		Operations:  []string{Prepare, Migrate, Verify},
+		Operations:  []string{Prepare, Migrate, MigrateInto, Verify},
 		Needs:       []string{cluster.PartClasses, cluster.PartSlices},
 		Run: func(in Input) []Finding {
 			class, _ := in.Snapshot.ClassFor(in.Resource)

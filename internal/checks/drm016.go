@@ -15,7 +15,7 @@ func drm016() Check {
 		Why:        "A plugin serves requests for its own resources alone. A pod with a claim of its own, or one that asks for a class by its implicit name, cannot run on the pool once that is back on the plugin.",
 		Fix:        "Move the workload to a pool that stays on DRA, or end it.",
 		Sources:    []string{"KEP-5004, implicit extended resource name"},
-		Operations: []string{Rollback},
+		Operations: []string{Rollback, RollbackFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartSlices},
 		Run: func(in Input) []Finding {
 			g := ownerGroups{}

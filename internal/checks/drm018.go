@@ -18,7 +18,7 @@ func drm018() Check {
 		Why:        "The drain asks the eviction API, which respects budgets. One that allows nothing now may allow something later, when all of its pods are healthy: the drain waits for it, with a deadline. One that wants every pod at all times (maxUnavailable 0, minAvailable as many as there are or 100%) never does; the run stops at that node until a person changes it.",
 		Fix:        "Scale the workload up, or relax the budget for the time of the move.",
 		Sources:    []string{"pkg/registry/core/pod/storage/eviction.go, v1.37.2", "pkg/controller/disruption/disruption.go, v1.37.2", "kubernetes/kubectl#172"},
-		Operations: []string{Migrate, Rollback},
+		Operations: []string{Migrate, Rollback, MigrateFrom, RollbackFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartBudgets, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			now, never := map[string]ownerGroups{}, map[string]ownerGroups{} // by remedy

@@ -14,7 +14,7 @@ func drm019() Check {
 		Fix:         "Move the pod yourself, or allow it with --evict-unmanaged or --delete-emptydir-data.",
 		Sources:     []string{"k8s.io/kubectl/pkg/drain/filters.go, v0.37.2"},
 		Unskippable: true,
-		Operations:  []string{Migrate, Rollback},
+		Operations:  []string{Migrate, Rollback, MigrateFrom, RollbackFrom},
 		Needs:       []string{cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			bare, mounts, local := ownerGroups{}, ownerGroups{}, ownerGroups{}

@@ -15,7 +15,7 @@ func drm020() Check {
 		Why:        "All devices of a pod's extended resources are in one claim, which holds 32 at most.",
 		Fix:        "Split the workload, or leave it on a pool that keeps the plugin.",
 		Sources:    []string{"k8s.io/api/resource/v1, AllocationResultsMaxSize, v0.37.2"},
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			g := ownerGroups{}

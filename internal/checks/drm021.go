@@ -13,7 +13,7 @@ func drm021() Check {
 		Why:        "On a node whose kubelet does not report, pods do not end, the plugin's resources do not go to zero, and slices stay. A migration has no business there; a rollback goes on with the other nodes and says so.",
 		Fix:        "Bring the node back, or take it out of the pool.",
 		Sources:    []string{"pkg/controller/nodelifecycle, v1.37.2"},
-		Operations: []string{Migrate, Rollback, Verify},
+		Operations: []string{Migrate, Rollback, MigrateInto, RollbackFrom, RollbackInto, Verify},
 		Run: func(in Input) []Finding {
 			down, silent := nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {
@@ -26,7 +26,7 @@ func drm021() Check {
 				}
 			}
 			severity := Blocker
-			if in.Operation == Rollback {
+			if in.Operation != Migrate && in.Operation != MigrateInto {
 				severity = Warning
 			}
 			remedy := "see `kubectl describe node`; bring the node back, or take it out of the pool"

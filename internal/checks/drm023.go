@@ -14,7 +14,7 @@ func drm023() Check {
 		Fix:         "Leave one budget that covers the pod.",
 		Sources:     []string{"pkg/registry/core/pod/storage/eviction.go, v1.37.2"},
 		Unskippable: true,
-		Operations:  []string{Migrate, Rollback},
+		Operations:  []string{Migrate, Rollback, MigrateFrom, RollbackFrom},
 		Needs:       []string{cluster.PartPods, cluster.PartBudgets, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			g := ownerGroups{}

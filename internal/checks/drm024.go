@@ -21,19 +21,26 @@ func drm024() Check {
 		Operations:  []string{Unprepare},
 		Needs:       []string{cluster.PartPods, cluster.PartClaims, cluster.PartSlices, cluster.PartDaemonSets},
 		Run: func(in Input) []Finding {
-			switched, held := nodeGroups{}, nodeGroups{}
+			switched, parked, held := nodeGroups{}, nodeGroups{}, nodeGroups{}
 			var names []string
 			pools := map[string]bool{}
 			for i := range in.Snapshot.Nodes {
 				n := &in.Snapshot.Nodes[i]
 				value, labelled := n.Labels[gate.AllocationLabel]
 				st, err := cluster.ParseNodeState(n)
-				if st == nil {
+				back := st != nil && st.Role == cluster.RoleNew && st.Retired()
+				if st == nil || back {
 					names = append(names, n.Name)
 				} else {
 					pools[st.Pool] = true // a rollback ends what holds claims there
 				}
 				switch {
+				case back:
+					parked.add(fmt.Sprintf("has the driver, and stays closed since pool %s came back from it", st.Pool), n.Name)
+				case st.Retired():
+					switched.add(fmt.Sprintf("is closed, since pool %s went into pool %s", st.Pool, st.Into.Name), n.Name)
+				case st.Received():
+					switched.add("is on DRA and takes the workloads of pool "+st.Pool, n.Name)
 				case st != nil && st.Operation == Migrate && st.SettledAt != nil:
 					switched.add("is on DRA as part of pool "+st.Pool, n.Name)
 				case st != nil:
@@ -51,7 +58,8 @@ func drm024() Check {
 			}
 			return append(
 				switched.findings(in, Finding{Code: "DRM024", Severity: Blocker, Remedy: rollBack(slices.Sorted(maps.Keys(pools)))}),
-				held.findings(in, Finding{Code: "DRM024", Severity: Blocker, Remedy: "end the workload first"})...)
+				append(parked.findings(in, Finding{Code: "DRM024", Severity: Blocker, Remedy: "remove its node group: without the driver it would serve nobody"}),
+					held.findings(in, Finding{Code: "DRM024", Severity: Blocker, Remedy: "end the workload first"})...)...)
 		},
 	}
 }

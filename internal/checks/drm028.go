@@ -14,7 +14,7 @@ func drm028() Check {
 		Fix:         "Choose another name for the class, or delete the class if nothing uses it.",
 		Sources:     []string{"KEP-5004, DeviceClass.spec.extendedResourceName", "ROCm/k8s-gpu-dra-driver#44"},
 		Unskippable: true,
-		Operations:  []string{Prepare, Migrate},
+		Operations:  []string{Prepare, Migrate, MigrateInto},
 		Needs:       []string{cluster.PartClasses},
 		Run: func(in Input) []Finding {
 			for i := range in.Snapshot.Classes {

@@ -18,7 +18,7 @@ func drm030() Check {
 		Fix:         "Have an administrator grant the least role for the verb, which dramigrate rbac prints.",
 		Sources:     []string{"k8s.io/api/authorization/v1, SelfSubjectAccessReview, v0.37.2"},
 		Unskippable: true,
-		Operations:  []string{Prepare, Migrate, Rollback, Unprepare},
+		Operations:  []string{Prepare, Migrate, Rollback, Unprepare, MigrateFrom, RollbackFrom},
 		Run: func(in Input) []Finding {
 			if in.Snapshot.Access == nil && !in.Offline {
 				return nil // nobody has asked yet
@@ -124,7 +124,7 @@ func (l *lack) finding(in Input, object string) Finding {
 
 // rbac is the command that prints the roles for the operation.
 func (in Input) rbac(manifests bool) string {
-	verb := map[string]string{Prepare: access.Prepare, Migrate: access.Apply, Rollback: access.Rollback, Unprepare: access.Unprepare}[in.Operation]
+	verb := map[string]string{Prepare: access.Prepare, Migrate: access.Apply, MigrateFrom: access.Apply, Rollback: access.Rollback, RollbackFrom: access.Rollback, Unprepare: access.Unprepare}[in.Operation]
 	more := ""
 	if in.Namespace != "" {
 		more = " --tool-namespace " + in.Namespace

@@ -17,7 +17,7 @@ func drm031() Check {
 		Fix:         "Upgrade the control plane, or take resource.k8s.io/v1=false out of the API server's --runtime-config.",
 		Sources:     []string{"KEP-4381", "pkg/controlplane/instance.go, v1.37.2"},
 		Unskippable: true,
-		Operations:  []string{Prepare, Migrate, Verify},
+		Operations:  []string{Prepare, Migrate, MigrateInto, Verify},
 		Run: func(in Input) []Finding {
 			f := Finding{Code: "DRM031", Object: "server", Remedy: "see `kubectl api-versions | grep resource.k8s.io`"}
 			v1 := resourcev1.SchemeGroupVersion.Version

@@ -18,7 +18,7 @@ func drm032() Check {
 		Fix:         "Take DRAExtendedResource=false out of the --feature-gates of API server, scheduler, controller manager and kubelets.",
 		Sources:     []string{"KEP-5004", "pkg/features/kube_features.go, v1.36.3 and v1.37.2", "pkg/registry/resource/deviceclass/strategy.go, v1.37.2"},
 		Unskippable: true,
-		Operations:  []string{Prepare, Migrate, Verify},
+		Operations:  []string{Prepare, Migrate, MigrateInto, Verify},
 		Needs:       []string{cluster.PartVersion},
 		Run: func(in Input) []Finding {
 			id := in.Snapshot.Identity

@@ -16,7 +16,7 @@ func drm033() Check {
 		Why:        "Mostly it means that somebody is upgrading the pool's nodes at this moment. Who replaces or reboots nodes drains them too, waits for the same budgets, and takes the marks of a run away with the node.",
 		Fix:        "Let the upgrade of the pool end before its move, or hold the upgrade meanwhile.",
 		Sources:    []string{"Kubernetes, \"Version Skew Policy\""},
-		Operations: []string{Migrate, Rollback},
+		Operations: []string{Migrate, Rollback, MigrateInto},
 		Advises:    true,
 		Run: func(in Input) []Finding {
 			nodes := map[string][]string{} // minor release → nodes

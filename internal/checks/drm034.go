@@ -15,7 +15,7 @@ func drm034() Check {
 		Why:        "Kubernetes supports kubelets of the API server's release and of the three before it, never a newer one. What such a kubelet does with claims that an older scheduler has made is tested by nobody.",
 		Fix:        "Upgrade the control plane first.",
 		Sources:    []string{"Kubernetes, \"Version Skew Policy\""},
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateInto},
 		Advises:    true,
 		Needs:      []string{cluster.PartVersion},
 		Run: func(in Input) []Finding {

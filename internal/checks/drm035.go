@@ -14,7 +14,7 @@ func drm035() Check {
 		Why:        "A DRA driver names devices by the Container Device Interface, and the runtime puts them into the container. One that does not know CDI, or has it switched off, starts the container without the GPU. containerd has it since 1.7 (there only with enable_cdi = true, on by default since 2.0), CRI-O since 1.23. The settings of a runtime cannot be seen from the API: the canary pod of each node is what tries them, before the node is opened.",
 		Fix:        "Upgrade the runtime of the pool's nodes; with containerd 1.7 set enable_cdi = true in the section [plugins.\"io.containerd.grpc.v1.cri\"] of its configuration.",
 		Sources:    []string{"KEP-4009", "containerd, docs/cri/config.md, 1.7 and 2.0", "CNCF, container-device-interface, README"},
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateInto},
 		Run: func(in Input) []Finding {
 			old, perhaps, strange := nodeGroups{}, nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {

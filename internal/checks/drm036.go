@@ -18,7 +18,7 @@ func drm036() Check {
 		Why:        "Up to Kubernetes 1.37 the API server refuses the status of a pod that gets an extended resource by DRA from a device which declares nodeAllocatableResources, as it looks for the claim among the pod's own. Such a pod is never bound. The gate is alpha and off by default.",
 		Fix:        "Switch DRANodeAllocatableResources off, or let the driver publish its devices without nodeAllocatableResources.",
 		Sources:    []string{"kubernetes/kubernetes#141467, #141556", "KEP-5517"},
-		Operations: []string{Prepare, Migrate, Verify},
+		Operations: []string{Prepare, Migrate, MigrateInto, Verify},
 		Needs:      []string{cluster.PartVersion, cluster.PartSlices},
 		Run: func(in Input) []Finding {
 			id := in.Snapshot.Identity

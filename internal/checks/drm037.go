@@ -13,7 +13,7 @@ func drm037() Check {
 		Fix:         "Leave the node on the plugin: take it out of the pool's selector.",
 		Sources:     []string{"kubernetes-sigs/dra-driver-nvidia-gpu#1201"},
 		Unskippable: true,
-		Operations:  []string{Migrate},
+		Operations:  []string{Migrate, MigrateInto},
 		Run: func(in Input) []Finding {
 			wsl := nodeGroups{}
 			for _, v := range in.targets() {

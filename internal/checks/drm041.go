@@ -13,7 +13,7 @@ func drm041() Check {
 		Why:        "The scheduler passes over a pool of devices that has not all slices of its newest generation, so pods wait although the devices are there. A driver that looked before the GPU's own software was there publishes a slice without devices, and need not look again.",
 		Fix:        "See the log of the driver's pod on the node, and restart it when the GPU's software is there: the driver root of its installation (nvidiaDriverRoot) has to be the node's.",
 		Sources:    []string{"k8s.io/dynamic-resource-allocation/structured, pools_stable.go, v0.37.2", "kubernetes-sigs/dra-driver-nvidia-gpu#1008"},
-		Operations: []string{Prepare, Migrate, Rollback, Verify},
+		Operations: []string{Prepare, Migrate, Rollback, MigrateInto, Verify},
 		Advises:    true,
 		Needs:      []string{cluster.PartSlices},
 		Run: func(in Input) []Finding {

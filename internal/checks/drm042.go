@@ -18,7 +18,7 @@ func drm042() Check {
 		Why:        "A kubelet removes a driver's slices half a minute after it left, and not at all while the kubelet itself is down. Until then pods are bound to devices that nobody can prepare: they stay in ContainerCreating. And a pod that holds such a device cannot end, for its claim is never unprepared, so a drain waits for it in vain.",
 		Fix:        "Bring the driver back to the node before anything is drained there; slices that stay without it are deleted when the node is known to hold no claim.",
 		Sources:    []string{"kubernetes/kubernetes#141912, #129402", "pkg/kubelet/cm/dra/plugin/dra_plugin_manager.go, v1.37.2"},
-		Operations: []string{Prepare, Migrate, Rollback, Unprepare, Verify},
+		Operations: []string{Prepare, Migrate, Rollback, Unprepare, MigrateInto, RollbackFrom, Verify},
 		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods, cluster.PartSlices, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			serving := in.servingDriver()
@@ -28,7 +28,7 @@ func drm042() Check {
 			published := in.publishing()
 			names := slices.Collect(maps.Keys(published))
 			mine := map[string]bool{}
-			if in.Operation == Rollback {
+			if in.Operation == Rollback || in.Operation == RollbackFrom {
 				for _, v := range in.targets() {
 					mine[v.Node.Name] = true
 					names = append(names, v.Node.Name)

@@ -13,7 +13,7 @@ func drm043() Check {
 		Why:        "A node is judged by its own slices: complete when the driver came, gone when it left. Slices for all nodes, or for those of a selector, are never removed by a kubelet, and which of their devices a node has cannot be told.",
 		Fix:        "Leave the pool on the plugin: this version moves devices that a driver publishes node by node.",
 		Sources:    []string{"k8s.io/api/resource/v1, ResourceSliceSpec.NodeName, AllNodes, NodeSelector", "pkg/kubelet/cm/dra/plugin/dra_plugin_manager.go, v1.37.2"},
-		Operations: []string{Migrate, Rollback, Verify},
+		Operations: []string{Migrate, Rollback, MigrateInto, Verify},
 		Needs:      []string{cluster.PartSlices},
 		Run: func(in Input) []Finding {
 			shared := in.Snapshot.SharedSlices(in.Driver)

@@ -16,7 +16,7 @@ func drm045() Check {
 		Why:        "Every class can be asked for as deviceclass.resource.kubernetes.io/NAME, if NAME is a valid name of a resource: at most 63 characters. The name of a class may have 253. The resource that a class maps by its field is not concerned, but nobody can ask for the class by its own name, as one does to prove that it works.",
 		Fix:        "Give the class a shorter name when it is made; a live class is not renamed.",
 		Sources:    []string{"KEP-5004, implicit extended resource name", "k8s.io/dynamic-resource-allocation, deviceclass/extendedresourcecache", "NVIDIA/k8s-launch-kit#73"},
-		Operations: []string{Prepare, Migrate},
+		Operations: []string{Prepare, Migrate, MigrateInto},
 		Advises:    true,
 		Needs:      []string{cluster.PartClasses},
 		Run: func(in Input) []Finding {

@@ -17,7 +17,7 @@ func drm046() Check {
 		Why:        "What a class has in spec.config goes into every claim that is made for a pod which asks for the resource, and no pod can say otherwise. A driver prepares each device by it: sharing, for one, starts a daemon, or fails where the driver's own feature is off, and then no such pod starts.",
 		Fix:        "Map the resource by a class without spec.config, and keep the configured one for claims that name it.",
 		Sources:    []string{"k8s.io/api/resource/v1, DeviceClassSpec.Config", "kubernetes-sigs/dra-driver-nvidia-gpu, api/nvidia.com/resource/v1beta1, GpuConfig"},
-		Operations: []string{Prepare, Migrate},
+		Operations: []string{Prepare, Migrate, MigrateInto},
 		Advises:    true,
 		Needs:      []string{cluster.PartClasses},
 		Run: func(in Input) []Finding {

@@ -14,7 +14,7 @@ func drm048() Check {
 		Why:        "The tool adopts a class that carries the name, whoever made it. Its owner may take it away: `helm uninstall` of a driver's chart, or an upgrade to a version whose class has no extendedResourceName, ends the mapping for every pool. Pods that run go on; new ones on switched nodes wait.",
 		Fix:        "See that the owner keeps the class, and its extendedResourceName, as long as a pool is on DRA.",
 		Sources:    []string{"ROCm/k8s-gpu-dra-driver#44", "kubernetes-sigs/dra-driver-cpu#83", "kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm"},
-		Operations: []string{Prepare, Migrate, Verify},
+		Operations: []string{Prepare, Migrate, MigrateInto, Verify},
 		Advises:    true,
 		Needs:      []string{cluster.PartClasses},
 		Run: func(in Input) []Finding {

@@ -17,7 +17,7 @@ func drm049() Check {
 		Why:        "Of this driver the tool does not know how it marks a whole device, and guesses nothing: the class that it would make selects by the driver's name alone. Should the driver publish parts of devices too, pods may get these.",
 		Fix:        "Bring a class of your own with the driver's manifests if the driver publishes devices of several kinds.",
 		Sources:    []string{"the driver's documentation, its attributes of devices"},
-		Operations: []string{Prepare, Migrate},
+		Operations: []string{Prepare, Migrate, MigrateInto},
 		Advises:    true,
 		Run: func(in Input) []Finding {
 			if _, known := gate.WholeDeviceOf(in.Resource, in.Driver); known || in.NewClassObject == nil {

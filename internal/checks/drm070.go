@@ -16,7 +16,7 @@ func drm070() Check {
 		Why:        "Plugins, drivers and the tool's own probe mount folders of the host, which the levels baseline and restricted forbid. A DaemonSet's pods are then refused one by one, without a pod that would show it. A label that was put on later leaves running pods alone and refuses those that come next: on the node that is switched.",
 		Fix:        "Label the namespace pod-security.kubernetes.io/enforce=privileged, or move the DaemonSet to one that has it.",
 		Sources:    []string{"Kubernetes docs, \"Pod Security Standards\", host path volumes", "Talos docs, \"Pod Security\""},
-		Operations: []string{Prepare, Migrate, Rollback},
+		Operations: []string{Prepare, Migrate, Rollback, MigrateInto},
 		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			users, now := in.newPods()

@@ -15,7 +15,7 @@ func drm100() Check {
 		Why:        "A DeviceClass maps one name. A MIG profile (nvidia.com/mig-1g.10gb) or a model (nvidia.com/a100) is another resource than nvidia.com/gpu: once the plugin is gone from the pool nothing serves it, and the pods that ask for it wait for ever.",
 		Fix:        "Make a class for each such name before the pool moves. It must select only the devices that the name stands for: of MIG by type and profile, of a model by productName.",
 		Sources:    []string{"kubernetes-sigs/dra-driver-nvidia-gpu, demo/specs/extended-resources", "NVIDIA/k8s-device-plugin#424", "KEP-5004"},
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartClasses},
 		Run: func(in Input) []Finding {
 			asking := map[string]map[string]bool{} // resource → owners

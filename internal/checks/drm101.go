@@ -15,7 +15,7 @@ func drm101() Check {
 		Why:        "A generated claim has a count of whole devices and nothing else. Replicas of a shared device, parts of one (HAMi), and devices for virtual machines have no counterpart, so that the pods would wait for ever.",
 		Fix:        "Leave these workloads on a pool that keeps the plugin, or change them to what DRA has: one claim that several pods share, or whole devices.",
 		Sources:    []string{"k8s.io/api/resource/v1, DeviceClassSpec.ExtendedResourceName", "KEP-6406", "Project-HAMi/HAMi, docs/config.md", "NVIDIA/k8s-device-plugin, README, \"Shared access to GPUs\""},
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartClasses},
 		Run: func(in Input) []Finding {
 			g := ownerGroups{}

@@ -18,7 +18,7 @@ func drm102() Check {
 		Fix:        "Make the DeviceClass that it needs, split a pod that asks for more than 32 devices, or keep the workload to a pool with the plugin.",
 		Sources:    []string{"k8s.io/api/resource/v1, AllocationResultsMaxSize, v0.37.2", "KEP-5004"},
 		Advises:    true,
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      append(workloadParts(), cluster.PartPods, cluster.PartClaims, cluster.PartClasses),
 		Run: func(in Input) []Finding {
 			seen := map[string]bool{}

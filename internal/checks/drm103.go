@@ -14,7 +14,7 @@ func drm103() Check {
 		Fix:        "Let the template get all its devices from claims, or keep the workload to pools that are on DRA.",
 		Sources:    []string{"pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, patchPodExtendedResourceClaimStatus, v1.35 to v1.38"},
 		Advises:    true,
-		Operations: []string{Prepare, Migrate, Verify},
+		Operations: []string{Prepare, Migrate, MigrateFrom, Verify},
 		Needs:      append(workloadParts(), cluster.PartPods),
 		Run: func(in Input) []Finding {
 			seen := map[string]bool{} // DRM006 reports them by their pods

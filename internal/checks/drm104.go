@@ -19,7 +19,7 @@ func drm104() Check {
 		Fix:        "Upgrade the control plane, or have as many free devices as is said.",
 		Sources:    []string{"kubernetes/kubernetes#134880, #134882", "pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, v1.34.4 and v1.37.2"},
 		Advises:    true,
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      append(workloadParts(), cluster.PartPods, cluster.PartClaims, cluster.PartVersion),
 		Run: func(in Input) []Finding {
 			minor, known := in.serverMinor()

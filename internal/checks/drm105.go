@@ -17,7 +17,7 @@ func drm105() Check {
 		Why:        "It is the scheduler that turns a request for an extended resource into a claim. Another one than kube-scheduler has to do it as well: KAI Scheduler 0.13 and 0.14 keep such pods off nodes without the plugin on purpose, and older ones see no device there. A later KAI can do it (merged in July 2026). Whether Volcano, YuniKorn, HAMi or Run:ai do is not known.",
 		Fix:        "Upgrade the scheduler to a release that serves extended resources by DRA, or let kube-scheduler place these pods; try one pod on a first node before the rest.",
 		Sources:    []string{"kai-scheduler/KAI-Scheduler, CHANGELOG.md, v0.13.0", "kai-scheduler/KAI-Scheduler#1943, #1853", "kubernetes-sigs/scheduler-plugins", "KEP-5004"},
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			refused, unsure := ownerGroups{}, ownerGroups{}

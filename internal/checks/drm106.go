@@ -16,7 +16,7 @@ func drm106() Check {
 		Fix:        "Keep room for these workloads on the pool, by a quota or a pool of their own, or let a queue such as Kueue preempt before pods are made.",
 		Sources:    []string{"pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, v1.34 to v1.38", "pkg/scheduler/framework/preemption/preemption.go, v1.37.2", "KEP-5690"},
 		Advises:    true,
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      append(workloadParts(), cluster.PartPods, cluster.PartClaims, cluster.PartPriorityClasses),
 		Run: func(in Input) []Finding {
 			value := map[string]int32{}

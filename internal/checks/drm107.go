@@ -10,7 +10,7 @@ func drm107() Check {
 		Fix:        "Admit whole groups by a queue with a quota of devices, and try one group on the first node that is switched.",
 		Sources:    []string{"pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, PodGroupPostFilter, v1.37.2", "KEP-4671"},
 		Advises:    true,
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      append(workloadParts(), cluster.PartPods, cluster.PartClaims),
 		Run: func(in Input) []Finding {
 			return in.askers(func(p *cluster.Pod) string {

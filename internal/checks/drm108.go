@@ -16,7 +16,7 @@ func drm108() Check {
 		Fix:        "Look at the policy. If it is not none, measure a workload on the first switched node.",
 		Sources:    []string{"pkg/kubelet/cm/container_manager_linux.go, v1.37.2", "Kubernetes docs, \"Control Topology Management Policies on a node\""},
 		Advises:    true,
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      append(workloadParts(), cluster.PartPods, cluster.PartClaims),
 		Run: func(in Input) []Finding {
 			g := in.askers(func(p *cluster.Pod) string {

@@ -16,7 +16,7 @@ func drm110() Check {
 		Fix:        "Wait for the work to end, or have it write a checkpoint. A Job can leave evictions out of the count by a podFailurePolicy that ignores the condition DisruptionTarget.",
 		Sources:    []string{"pkg/controller/job/job_controller.go, isPodFailed, v1.37.2", "kubernetes/kubernetes#125579", "Kubernetes docs, \"Handling retriable and non-retriable pod failures with Pod failure policy\""},
 		Advises:    true,
-		Operations: []string{Migrate, Rollback},
+		Operations: []string{Migrate, Rollback, MigrateFrom, RollbackFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			jobs, others, bare := ownerGroups{}, ownerGroups{}, ownerGroups{}

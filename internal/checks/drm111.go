@@ -22,7 +22,7 @@ func drm111() Check {
 		Fix:        "Give the drain a longer deadline than the longest grace period, or shorten that.",
 		Sources:    []string{"k8s.io/api/core/v1, PodSpec.TerminationGracePeriodSeconds", "KEP-5004"},
 		Advises:    true,
-		Operations: []string{Migrate, Rollback},
+		Operations: []string{Migrate, Rollback, MigrateFrom, RollbackFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			over, long := ownerGroups{}, ownerGroups{}

@@ -14,7 +14,7 @@ func drm112() Check {
 		Fix:        "Let one container of the pod ask, or let the pod use one ResourceClaim in all its containers once the pool is on DRA.",
 		Sources:    []string{"NVIDIA/k8s-device-plugin#1690", "NVIDIA/k8s-device-plugin, README, \"Shared access to GPUs\""},
 		Advises:    true,
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			g := ownerGroups{}

@@ -17,7 +17,7 @@ func drm114() Check {
 		Fix:        "Let the template ask for the extended resource again, or keep the workload to a pool that stays on DRA.",
 		Sources:    []string{"KEP-5004, implicit extended resource name", "pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go, v1.37.2"},
 		Advises:    true,
-		Operations: []string{Rollback},
+		Operations: []string{Rollback, RollbackFrom},
 		Needs:      append(workloadParts(), cluster.PartPods, cluster.PartClaims, cluster.PartClasses),
 		Run: func(in Input) []Finding {
 			claims := map[string]*resourcev1.ResourceClaim{}

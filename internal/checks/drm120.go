@@ -14,7 +14,7 @@ func drm120() Check {
 		Fix:        "See that the controller that the finalizer names runs; never take a finalizer off that guards data.",
 		Sources:    []string{"Kubernetes docs, \"Finalizers\"", "k8s.io/apimachinery/pkg/apis/meta/v1, ObjectMeta.Finalizers"},
 		Advises:    true,
-		Operations: []string{Migrate, Rollback},
+		Operations: []string{Migrate, Rollback, MigrateFrom, RollbackFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			g := ownerGroups{}

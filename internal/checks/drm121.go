@@ -18,7 +18,7 @@ func drm121() Check {
 		Fix:        "Bring back what the pod waits for, the driver or the node. Never delete a pod with a device by force; this tool does not.",
 		Sources:    []string{"kubernetes/kubernetes#129402, #139772, #141471", "kubernetes-sigs/cluster-api#10706", "pkg/kubelet/cm/dra/manager.go, v1.37.2"},
 		Advises:    true,
-		Operations: []string{Migrate, Rollback},
+		Operations: []string{Migrate, Rollback, MigrateFrom, RollbackFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartDaemonSets},
 		Run: func(in Input) []Finding {
 			silent, driverless, refused, others := ownerGroups{}, ownerGroups{}, ownerGroups{}, ownerGroups{}

@@ -30,7 +30,7 @@ func drm130() Check {
 		Why:        "Each pod that DRA serves has a claim of its own, made by the scheduler in the pod's namespace. Quotas of claims and of a class's devices count it. Where one is full the pod is not refused when it is made, as with a quota of pods: it waits, because the scheduler may not make its claim.",
 		Fix:        "Raise the quota by what the move adds.",
 		Sources:    []string{"pkg/quota/v1/evaluator/core/resource_claims.go, v1.37.2", "kubernetes/kubernetes#134210", "Kubernetes docs, \"Resource Quotas\""},
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartClasses, cluster.PartQuotas, cluster.PartVersion},
 		Run: func(in Input) []Finding {
 			minor, known := in.serverMinor()

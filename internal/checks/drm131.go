@@ -16,7 +16,7 @@ func drm131() Check {
 		Why:        "From Kubernetes 1.35 on a quota of requests of the resource counts, beside pods, the claims that people make of the class that maps it. A generated claim is not counted twice. In a namespace that uses both, the limit may be passed by the mapping alone; then a pod that the drain evicts is refused when it is made again.",
 		Fix:        "Raise the quota by the devices of the claims.",
 		Sources:    []string{"pkg/quota/v1/evaluator/core/resource_claims.go, addExtendedResourceQuota, v1.35.4 to v1.37.2"},
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims, cluster.PartClasses, cluster.PartQuotas, cluster.PartVersion},
 		Run: func(in Input) []Finding {
 			if minor, known := in.serverMinor(); known && minor < claimsInQuotaMinor {

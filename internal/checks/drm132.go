@@ -14,7 +14,7 @@ func drm132() Check {
 		Fix:        "See that webhooks and policies on resourceclaims let the scheduler's claims pass, and that what lists claims can take as many.",
 		Sources:    []string{"pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, v1.37.2", "KEP-5004"},
 		Advises:    true,
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      []string{cluster.PartPods, cluster.PartClaims},
 		Run: func(in Input) []Finding {
 			pods := int64(0)

@@ -17,7 +17,7 @@ func drm133() Check {
 		Fix:        "Bound claims by a ResourceQuota or an admission policy.",
 		Sources:    []string{"plugin/pkg/admission/limitranger/admission.go, v1.37.2"},
 		Advises:    true,
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      []string{cluster.PartClaims, cluster.PartClasses, cluster.PartLimitRanges},
 		Run: func(in Input) []Finding {
 			claimed := in.claimedDevices()

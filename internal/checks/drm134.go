@@ -18,7 +18,7 @@ func drm134() Check {
 		Fix:        "Have the class in place before workloads are queued for the pool; take it out of deviceClassMappings; make inadmissible workloads again.",
 		Sources:    []string{"kubernetes-sigs/kueue, site/content/en/docs/concepts/dynamic_resource_allocation.md", "kubernetes-sigs/kueue#13102, #13577", "openshift/openshift-docs#113996"},
 		Advises:    true,
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateFrom},
 		Needs:      append(workloadParts(), cluster.PartPods, cluster.PartClaims, cluster.PartClasses),
 		Run: func(in Input) []Finding {
 			owners := in.queued()

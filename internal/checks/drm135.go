@@ -10,7 +10,7 @@ func drm135() Check {
 		Fix:        "Take the number of devices from the vendor's exporter, beside what allocatable says of nodes that keep the plugin, before the first node is switched.",
 		Sources:    []string{"kubernetes/kube-state-metrics, docs/metrics/cluster/node-metrics.md", "kubernetes/kube-state-metrics#3005, #3020", "pkg/controller/resourceclaim/metrics/metrics.go, v1.36.3 and v1.37.2"},
 		Advises:    true,
-		Operations: []string{Migrate, Verify},
+		Operations: []string{Migrate, MigrateFrom, Verify},
 		Needs:      []string{cluster.PartPrometheusRules, cluster.PartServiceMonitors},
 		Run: func(in Input) []Finding {
 			return in.queriesOf("DRM135", "prometheusrule", "servicemonitor")

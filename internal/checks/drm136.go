@@ -10,7 +10,7 @@ func drm136() Check {
 		Fix:        "Take the number of devices from the vendor's exporter, beside what allocatable says of nodes that keep the plugin.",
 		Sources:    []string{"kubernetes/kube-state-metrics, docs/metrics/cluster/node-metrics.md", "kubernetes/kube-state-metrics#3005, #3020"},
 		Advises:    true,
-		Operations: []string{Migrate, Verify},
+		Operations: []string{Migrate, MigrateFrom, Verify},
 		Needs:      []string{cluster.PartDashboards},
 		Run:        func(in Input) []Finding { return in.queriesOf("DRM136", "configmap") },
 	}

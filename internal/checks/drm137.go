@@ -10,7 +10,7 @@ func drm137() Check {
 		Fix:        "Change the query before the first node is switched, or pause the autoscaler for the window.",
 		Sources:    []string{"kubernetes/kube-state-metrics, docs/metrics/cluster/node-metrics.md", "KEDA docs, \"Pause autoscaling\""},
 		Advises:    true,
-		Operations: []string{Migrate, Verify},
+		Operations: []string{Migrate, MigrateFrom, Verify},
 		Needs:      []string{cluster.PartAutoscalers, cluster.PartScaledObjects},
 		Run: func(in Input) []Finding {
 			return in.queriesOf("DRM137", "horizontalpodautoscaler", "scaledobject")

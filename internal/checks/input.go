@@ -27,7 +27,7 @@ func (in Input) indexed() Input {
 
 // nodes are the pool's nodes; without a pool, those that have devices.
 func (in Input) nodes() []string {
-	if len(in.Pool.Nodes) > 0 {
+	if len(in.Pool.Nodes) > 0 || in.Other.Name != "" { // a pool of which no node is left has none
 		return in.Pool.Nodes
 	}
 	publishing := map[string]bool{}
@@ -81,6 +81,8 @@ func (in Input) done(v cluster.NodeView) bool {
 		g, known := in.Inventory.Of(v.Node, in.Resource)
 		state, fits := g.StateOf(v.Node.Labels)
 		return known && fits && state == gate.Plugin
+	case MigrateFrom, MigrateInto, RollbackFrom, RollbackInto:
+		return err == nil && in.handled(st)
 	default:
 		return false
 	}

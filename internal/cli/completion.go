@@ -74,10 +74,26 @@ const completionTimeout = 3 * time.Second
 
 // completePools offers pools to the shell: those of the intent file, or the cluster's.
 func completePools(a *app) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	offer := poolNames(a)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
+		return offer(cmd, args, typed)
+	}
+}
+
+// completeInto offers the pools that POOL's workloads may move to.
+func completeInto(a *app) cobra.CompletionFunc {
+	offer := poolNames(a)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		names, directive := offer(cmd, nil, typed)
+		return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, name) }), directive
+	}
+}
+
+func poolNames(a *app) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if file := cmd.Flags().Lookup("config"); file != nil && file.Changed {
 			c, err := loadConfig(file.Value.String())
 			if err != nil {

@@ -41,6 +41,10 @@ func (f *planFlags) configure(a *app, op plan.Operation, pool *poolFlags) error 
 			return err
 		}
 		f.poolSettings(c)
+		if op == plan.Rollback {
+			f.into = "" // the nodes tell where the workloads went
+		}
+		f.intoSelector = c.ForPool(f.into).Selector
 	}
 	return nil
 }
@@ -124,4 +128,5 @@ func (f *planFlags) poolSettings(c *config.Config) {
 	}
 	fill(f, "helper-pull-secret", &f.pullSecret, c.Helper.PullSecret)
 	f.class = c.Class.Name
+	fill(f, "into", &f.into, p.Into)
 }

@@ -58,6 +58,7 @@ cluster still asks for the same plan; 'dramigrate apply --help' says what that i
 	a.addFrom(cmd)
 	o.pool.addFlags(cmd)
 	o.flags.addPoolFlags(cmd, plan.Migrate, a.Streams)
+	offerFrom(cmd, "into", completeInto(a))
 	o.flags.addPrepareFlags(cmd)
 	o.flags.addConfigFlag(cmd)
 	s := cmd.Flags()

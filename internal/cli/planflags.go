@@ -29,6 +29,7 @@ type planFlags struct {
 	skips          skipFlags
 	editOwned      bool
 	waitForOwner   time.Duration
+	into           string
 
 	// config is the intent file; set are the flags of the verb, which override it.
 	config string
@@ -38,6 +39,8 @@ type planFlags struct {
 	class  string
 	// skipped are the skips of the intent file, for where no --skip is given.
 	skipped []checks.FindingSkip
+	// intoSelector is what the intent file says of the pool of --into; empty if nothing.
+	intoSelector string
 }
 
 // helperImageVariable is the environment's default for --helper-image.
@@ -62,6 +65,7 @@ func (f *planFlags) addPoolFlags(cmd *cobra.Command, op plan.Operation, streams 
 	}
 	f.soak, f.kubeletGrace = plan.DefaultSoak, plan.DefaultKubeletGrace
 	if op == plan.Migrate {
+		s.StringVar(&f.into, "into", "", "the pool that the workloads move to, whose nodes are on DRA and bring no plugin; POOL's own nodes stay as they are and are closed")
 		s.DurationVar(&f.soak, "soak", f.soak, "how long opened nodes are watched before the next batch")
 		s.DurationVar(&f.kubeletGrace, "kubelet-grace", f.kubeletGrace, "how long kubelets remember a device plugin that left; 5 minutes in every release")
 		// For kubelets that were built otherwise; the verb's long help names it.
@@ -127,7 +131,10 @@ func (f *planFlags) planner(a *app, op plan.Operation, pool *poolFlags) (*planne
 	} else if pool.given() {
 		return nil, usageError("no pool is expected: %s is for the whole cluster", op)
 	}
-	var err error
+	err := f.intoPool(op, p, pool)
+	if err != nil {
+		return nil, err
+	}
 	if p.settings, err = f.settings(op); err != nil {
 		return nil, err
 	}
@@ -137,6 +144,20 @@ func (f *planFlags) planner(a *app, op plan.Operation, pool *poolFlags) (*planne
 		err = usageError("--driver-manifests is for prepare")
 	}
 	return p, err
+}
+
+// intoPool chooses the pool that the workloads move to.
+func (f *planFlags) intoPool(op plan.Operation, p *planner, pool *poolFlags) error {
+	switch {
+	case f.into == "":
+		return nil
+	case op != plan.Migrate:
+		return usageError("--into is for apply: a rollback knows where the pool's workloads went")
+	case f.into == pool.arg || f.into == pool.name:
+		return usageError("--into %s: is the pool that the workloads leave", f.into)
+	}
+	p.into = &poolFlags{arg: f.into, selector: f.intoSelector, name: f.into}
+	return nil
 }
 
 // readManifests reads the driver's folder, nil if none is given.

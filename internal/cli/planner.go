@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
@@ -16,6 +17,7 @@ type planner struct {
 	app       *app
 	op        plan.Operation
 	pool      *poolFlags // nil for shared objects
+	into      *poolFlags // nil if the pool's own nodes are switched
 	settings  plan.Settings
 	manifests *plan.Manifests
 	namespace string
@@ -46,6 +48,9 @@ func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, erro
 	}
 	if p.pool != nil {
 		if in.Pool, err = p.find(s); err != nil {
+			return nil, s, err
+		}
+		if in.Into, err = p.findInto(s, in.Pool); err != nil {
 			return nil, s, err
 		}
 		if in.Settings.HelperImage == "" {
@@ -110,6 +115,27 @@ func (p *planner) find(s *cluster.Snapshot) (cluster.NodePool, error) {
 	slices.Sort(pool.Nodes)
 	pool.Nodes = slices.Compact(pool.Nodes)
 	return pool, nil
+}
+
+// findInto resolves the pool that the workloads move to; an empty one if they do not.
+// Like a pool that does not exist, one that cannot take them is wrong usage.
+func (p *planner) findInto(s *cluster.Snapshot, from cluster.NodePool) (cluster.NodePool, error) {
+	if p.into == nil {
+		return cluster.NodePool{}, nil
+	}
+	into, err := p.into.find(s)
+	if err != nil {
+		return into, fmt.Errorf("--into: %w", err)
+	}
+	if into.Name == from.Name {
+		return into, usageError("--into %s: is the pool that the workloads leave", into.Name)
+	}
+	for _, n := range into.Nodes {
+		if slices.Contains(from.Nodes, n) {
+			return into, usageError("--into %s: node %s is in pool %s as well; the new pool must have nodes of its own", into.Name, n, from.Name)
+		}
+	}
+	return into, nil
 }
 
 // verdict is the exit code that a plan's findings ask for.

@@ -40,6 +40,9 @@ func newRunVerb(a *app, op plan.Operation, cmd *cobra.Command) *cobra.Command {
 	case plan.Migrate, plan.Rollback:
 		o.pool.addFlags(cmd)
 		o.flags.addPoolFlags(cmd, op, a.Streams)
+		if op == plan.Migrate {
+			offerFrom(cmd, "into", completeInto(a))
+		}
 		cmd.ValidArgsFunction = completePools(a)
 	case plan.Prepare:
 		o.flags.addPrepareFlags(cmd)
@@ -215,6 +218,10 @@ func (a *app) lively() bool {
 
 // next names what a person types after a run that went well.
 func (a *app) next(p *plan.Plan) {
+	if p.Into != nil {
+		a.nextInto(p)
+		return
+	}
 	switch p.Operation {
 	case plan.Prepare:
 		fmt.Fprintf(a.Err, "Prepared. Next: %[1]s pools, then %[1]s plan POOL\n", a.name)
@@ -225,4 +232,14 @@ func (a *app) next(p *plan.Plan) {
 	case plan.Unprepare:
 		fmt.Fprintf(a.Err, "Nothing of prepare is left but namespace %s with its journal.\n", report.Clean(p.Namespace))
 	}
+}
+
+// nextInto is next for a move from one pool into another.
+func (a *app) nextInto(p *plan.Plan) {
+	pool, into := report.Clean(p.Pool.Name), report.Clean(p.Into.Name)
+	if p.Operation == plan.Rollback {
+		fmt.Fprintf(a.Err, "Pool %s is open again, as it was. The nodes of pool %s stay closed.\n", pool, into)
+		return
+	}
+	fmt.Fprintf(a.Err, "The workloads of pool %[1]s went into pool %[2]s; its nodes stay closed, and may be removed. Look: %[3]s verify %[1]s. Back, as long as they are there: %[3]s rollback %[1]s\n", pool, into, a.name)
 }

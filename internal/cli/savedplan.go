@@ -48,7 +48,7 @@ func isPlanFile(name string) bool {
 // planSettings are the flags whose values a saved plan holds already.
 var planSettings = []string{"config", "selector", "pool", "max-unavailable", "drain", "drain-timeout", "delete-emptydir-data",
 	"evict-unmanaged", "soak", "kubelet-grace", "helper-image", "helper-pull-secret", "plugin-rollout",
-	"resource", "driver", "tool-namespace"}
+	"resource", "driver", "tool-namespace", "into"}
 
 func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) {
 	for _, name := range planSettings {
@@ -85,6 +85,9 @@ func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) 
 	}
 	if saved.Pool != nil {
 		p.pool = &poolFlags{selector: saved.Pool.Selector, name: saved.Pool.Name}
+	}
+	if saved.Into != nil && saved.Operation == plan.Migrate {
+		p.into = &poolFlags{selector: saved.Into.Selector, name: saved.Into.Name}
 	}
 	return p, saved, nil
 }

@@ -43,6 +43,11 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "kubeconfig"))
 			env.Setenv("SERVER", server.URL)
+			clusters, err := filepath.Abs(filepath.Join("..", "..", "testdata", "clusters"))
+			if err != nil {
+				return err
+			}
+			env.Setenv("CLUSTERS", clusters)
 			return os.WriteFile(filepath.Join(env.WorkDir, "kubeconfig"), []byte(fmt.Sprintf(`{
 				"apiVersion": "v1", "kind": "Config", "current-context": "stub",
 				"clusters": [{"name": "stub", "cluster": {"server": %q}}],

@@ -22,6 +22,9 @@ type Journal struct {
 	// has finished with since: a rollback takes them in, whatever became of their
 	// labels.
 	Nodes []string `json:"nodes,omitempty"`
+	// Into is the pool that the workloads have moved to, or are on their way to; nil if
+	// the pool's own nodes are switched, and once a rollback has taken it back.
+	Into *PoolRef `json:"into,omitempty"`
 	// Runs are the last runs, the newest last.
 	Runs []RunRecord `json:"runs,omitempty"`
 	// Shared is set in the shared objects' journal only.
@@ -43,8 +46,10 @@ const (
 
 // RunRecord is one execution of a plan.
 type RunRecord struct {
-	ID          string       `json:"id"`
-	Operation   string       `json:"operation"`
+	ID        string `json:"id"`
+	Operation string `json:"operation"`
+	// Into is the name of the pool that the workloads move to, or come back from.
+	Into        string       `json:"into,omitempty"`
 	Who         string       `json:"who"`
 	ToolVersion string       `json:"toolVersion"`
 	Epoch       int64        `json:"epoch"` // of the lock the run holds

@@ -39,6 +39,15 @@ type NodeState struct {
 	SettledAt *metav1.Time `json:"settledAt,omitempty"`
 	// Gate is the name of the gate by which the node was switched.
 	Gate string `json:"gate,omitempty"`
+	// Role is the node's part where workloads move to another pool, which Into names;
+	// empty where the node itself is switched.
+	Role Role     `json:"role,omitempty"`
+	Into *PoolRef `json:"into,omitempty"`
+	// Offered is how many of each resource the plugin offered when a node with RoleOld
+	// was marked.
+	Offered map[string]int64 `json:"offered,omitempty"`
+	// RetiredAt is when a node that workloads have left was done with: it stays closed.
+	RetiredAt *metav1.Time `json:"retiredAt,omitempty"`
 }
 
 // Prior is what a node was like before the tool marked it.

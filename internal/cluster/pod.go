@@ -91,8 +91,8 @@ type Pod struct {
 	// Scheduled is the condition PodScheduled as long as it is not true; nil for a pod
 	// that is bound, or that no scheduler has looked at.
 	Scheduled *Condition
-	// Placement is where the pod may go, whole, as long as there is Scheduled: of the many
-	// pods that have a node nobody asks.
+	// Placement is where the pod may go, whole, as long as there is Scheduled, and of a pod
+	// with Requests: of the many others that have a node nobody asks.
 	Placement *Placement
 	// Reason and Message are those of the pod's status ("UnexpectedAdmissionError"),
 	// not of a condition; the message has at most 2 KiB.

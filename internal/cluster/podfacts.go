@@ -129,9 +129,9 @@ func scheduled(p *corev1.Pod) *Condition {
 	return nil
 }
 
-// placement is where a pod may go that waits for a scheduler.
-func placement(p *corev1.Pod) *Placement {
-	if scheduled(p) == nil {
+// placement is where a pod may go that waits for a scheduler, or whose successor will.
+func placement(p *corev1.Pod, devices bool) *Placement {
+	if scheduled(p) == nil && !devices {
 		return nil
 	}
 	out := &Placement{NodeSelector: p.Spec.NodeSelector, Tolerations: p.Spec.Tolerations}

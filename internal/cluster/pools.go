@@ -198,7 +198,9 @@ func poolByName(s *Snapshot, name string) (NodePool, error) {
 func poolByState(s *Snapshot, name string) (NodePool, bool) {
 	nodes, selector := StateNodes(s, name)
 	if len(nodes) == 0 {
-		return NodePool{}, false
+		// Its nodes may be gone, and its workloads in another pool.
+		into := WentInto(s, name)
+		return NodePool{Name: name}, into != nil
 	}
 	if parsed, err := labels.Parse(selector); err == nil && !parsed.Empty() {
 		for _, n := range selected(s, parsed) {
@@ -212,12 +214,13 @@ func poolByState(s *Snapshot, name string) (NodePool, bool) {
 }
 
 // StateNodes are the nodes whose annotation says that they are of the pool, sorted,
-// and the selector that the first of them names. Annotations that cannot be read
-// are passed over here; a check reports them.
+// and the selector that the first of them names. The nodes of another pool that its
+// workloads went to are not among them. Annotations that cannot be read are passed over
+// here; a check reports them.
 func StateNodes(s *Snapshot, pool string) (nodes []string, selector string) {
 	for i := range s.Nodes {
 		st, err := ParseNodeState(&s.Nodes[i])
-		if err != nil || st == nil || st.Pool != pool {
+		if err != nil || st == nil || st.Pool != pool || st.Role == RoleNew {
 			continue
 		}
 		if len(nodes) == 0 {

@@ -32,7 +32,6 @@ func ProjectPod(p *corev1.Pod) Pod {
 		Queue:         p.Labels[QueueLabel],
 		NodeLabels:    nodeLabels(&p.Spec),
 		Scheduled:     scheduled(p),
-		Placement:     placement(p),
 		Reason:        bounded(p.Status.Reason, maxReason),
 		Message:       bounded(p.Status.Message, maxMessage),
 	}
@@ -62,6 +61,7 @@ func ProjectPod(p *corev1.Pod) Pod {
 		c := &p.Spec.Containers[i]
 		out.addContainer(c, false)
 	}
+	out.Placement = placement(p, len(out.Requests) > 0)
 	return out
 }
 

@@ -97,6 +97,7 @@ func TestProjectPod(t *testing.T) {
 		HostPaths: []string{"/var/log"},
 		Images:    []string{"warm:1", "side:1", "main:1"},
 		Waiting:   "CrashLoopBackOff",
+		Placement: &Placement{},
 	}
 	if diff := cmp.Diff(want, ProjectPod(pod)); diff != "" {
 		t.Errorf("ProjectPod (-want +got):\n%s", diff)

@@ -141,6 +141,9 @@ type Pool struct {
 	// Selector is the label selector of the pool's nodes; without it the name must be
 	// one that `dramigrate pools` shows.
 	Selector string `json:"selector,omitempty"`
+	// Into is the pool that the workloads move to, where the pool's own nodes cannot be
+	// switched: one that `dramigrate pools` shows, or one of this file (--into).
+	Into string `json:"into,omitempty"`
 	// The pool's own settings; what they leave out has the file's.
 	PoolSettings `json:",inline"`
 	// Batches are how the pool is cut.
@@ -160,7 +163,7 @@ func (c *Config) ForPool(name string) Pool {
 	out := Pool{Name: name, PoolSettings: c.PoolSettings, Batches: PoolBatches{Batches: c.Batches}}
 	for _, p := range c.Pools {
 		if p.Name == name {
-			out.Selector = p.Selector
+			out.Selector, out.Into = p.Selector, p.Into
 			out.PoolSettings = p.PoolSettings.over(c.PoolSettings)
 			out.Batches = PoolBatches{Batches: p.Batches.over(c.Batches), Explicit: p.Batches.Explicit}
 			if len(p.Batches.Explicit) > 0 {

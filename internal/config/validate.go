@@ -38,6 +38,9 @@ func (d *decoder) validate(c *Config) {
 		if _, err := labels.Parse(p.Selector); err != nil {
 			d.refuse(field+".selector", "%v", err)
 		}
+		if p.Into != "" && p.Into == p.Name {
+			d.refuse(field+".into", "%q is the pool that the workloads leave", p.Into)
+		}
 		d.settings(field+".", p.PoolSettings)
 		d.batches(field+".batches", p.Batches.Batches)
 		d.explicit(field+".batches", p.Batches)

@@ -88,7 +88,7 @@ func (a *Asker) Ask(ctx context.Context, p *plan.Plan) ([]Answer, error) {
 	}
 	for _, b := range p.Batches {
 		for _, node := range b.Nodes {
-			out = append(out, a.node(ctx, node, p.Gate))
+			out = append(out, a.node(ctx, node, p))
 		}
 	}
 	for _, e := range p.Evictions {
@@ -167,10 +167,10 @@ func (a *Asker) resource(kind schema.GroupVersionKind, namespace string) (dynami
 
 // node asks for the labels that a run sets; what a merge patch does to labels is what
 // the run's own patch does.
-func (a *Asker) node(ctx context.Context, node string, g gate.Gate) Answer {
+func (a *Asker) node(ctx context.Context, node string, p *plan.Plan) Answer {
 	labels := map[string]string{}
-	for key, value := range g.Labels[gate.Switching] {
-		if value != "" {
+	for key, value := range p.Gate.Labels[gate.Switching] {
+		if value != "" && p.Into == nil { // else no node is switched
 			labels[key] = value
 		}
 	}

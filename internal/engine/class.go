@@ -117,13 +117,19 @@ func (n *nodeRun) mappingHurts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pool, err := cluster.SelectPool(snap, n.plan.Pool.Name, n.plan.Pool.Selector)
+	on, operation := n.plan.Pool, string(n.plan.Operation)
+	var other cluster.NodePool
+	if n.plan.Into != nil {
+		other = cluster.NodePool{Name: on.Name, Selector: on.Selector}
+		on, operation = n.plan.Into, checks.MigrateInto
+	}
+	pool, err := cluster.SelectPool(snap, on.Name, on.Selector)
 	if err != nil {
 		return err
 	}
 	findings := checks.BeforeMapping(checks.Input{
-		Snapshot: snap, Inventory: gate.Detect(snap), Gate: n.plan.Gate, Pool: pool, Resource: n.plan.Resource,
-		Resources: n.plan.Resources, Driver: n.plan.Driver.Name, Operation: string(n.plan.Operation), Drain: n.plan.Settings.Drain,
+		Snapshot: snap, Inventory: gate.Detect(snap), Gate: n.plan.Gate, Pool: pool, Other: other, Resource: n.plan.Resource,
+		Resources: n.plan.Resources, Driver: n.plan.Driver.Name, Operation: operation, Drain: n.plan.Settings.Drain,
 		Skips: n.plan.Settings.Skips,
 	})
 	for _, f := range findings {

@@ -60,6 +60,11 @@ func liftTaint(node *corev1.Node) {
 func openNode(node *corev1.Node, p cluster.Prior) {
 	liftTaint(node)
 	node.Spec.Unschedulable = p.Unschedulable
+	annotationsBack(node, p)
+}
+
+// annotationsBack gives the annotations for autoscalers the values that they had.
+func annotationsBack(node *corev1.Node, p cluster.Prior) {
 	for k, v := range p.Annotations {
 		if v == nil {
 			delete(node.Annotations, k)

@@ -20,6 +20,7 @@ import (
 type nodeRun struct {
 	*poolRun
 	ref  plan.NodeRef
+	role cluster.Role // in a move into another pool
 	live *Live
 
 	// mu orders the run's own changes and the guard's. What it protects says how the
@@ -33,7 +34,7 @@ type nodeRun struct {
 }
 
 func (r *poolRun) node(ref plan.NodeRef, live *Live) *nodeRun {
-	return &nodeRun{poolRun: r, ref: ref, live: live}
+	return &nodeRun{poolRun: r, ref: ref, role: r.plan.RoleOf(ref.Name), live: live}
 }
 
 // pull proves that the helper's image runs on the node, before it is touched, and
@@ -44,6 +45,9 @@ func (n *nodeRun) pull(ctx context.Context) error {
 	}
 	if done, err := n.finished(); done || err != nil {
 		return err
+	}
+	if n.role == cluster.RoleOld {
+		return nil // no helper runs there
 	}
 	return n.helper.Pull(ctx, n.ref.Name)
 }
@@ -58,6 +62,9 @@ func (n *nodeRun) finished() (bool, error) {
 	state, err := cluster.ParseNodeState(view.Node)
 	if err != nil {
 		return false, err
+	}
+	if n.role != "" {
+		return n.moved(state, view.Node), nil
 	}
 	if n.plan.Operation == plan.Rollback {
 		return state == nil && n.at(view.Node, gate.Plugin), nil
@@ -79,7 +86,7 @@ func (n *nodeRun) run(ctx context.Context) error {
 	defer func() { stop(nil); guard.Wait() }()
 
 	steps := stepsOf(n.plan.Operation)
-	for _, s := range n.plan.NodeSteps {
+	for _, s := range n.plan.StepsOn(n.ref.Name) {
 		do, ok := steps[s.ID]
 		if !ok {
 			if s.ID == plan.StepSettle { // done for the whole pool at the end
@@ -184,7 +191,7 @@ func (r *poolRun) limit(id plan.StepID, i int) (string, time.Duration) {
 
 // switched is what an open, migrated node has to be like for as long as it is one.
 func (n *nodeRun) switched(v cluster.NodeView) string {
-	if !n.at(v.Node, gate.DRA) {
+	if n.role == "" && !n.at(v.Node, gate.DRA) {
 		return theirs(v.Node, n.plan.Gate.Drift(gate.DRA, v.Node.Labels))
 	}
 	if why := stillAllocatable(v, n.plan.Resources); why != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
@@ -87,6 +88,7 @@ func (r *poolRun) soak(ctx context.Context, runs []*nodeRun) error {
 	if d <= 0 || r.plan.Operation != plan.Migrate {
 		return nil
 	}
+	runs = slices.DeleteFunc(slices.Clone(runs), func(n *nodeRun) bool { return n.role == cluster.RoleOld })
 	return each(runs, func(n *nodeRun) error {
 		if err := n.pause(ctx, plan.StepOpen, "the node to stay healthy", d); err != nil {
 			return err
@@ -109,14 +111,14 @@ func each(runs []*nodeRun, do func(*nodeRun) error) error {
 // refs are the batch's nodes with the UIDs of the plan.
 func (r *poolRun) refs(names []string) ([]plan.NodeRef, error) {
 	uid := map[string]plan.NodeRef{}
-	for _, n := range r.plan.Pool.Nodes {
+	for _, n := range r.plan.AllNodes() {
 		uid[n.Name] = n
 	}
 	out := make([]plan.NodeRef, 0, len(names))
 	for _, name := range names {
 		ref, ok := uid[name]
 		if !ok {
-			return nil, fmt.Errorf("plan: node/%s is in a batch and not in the pool", name)
+			return nil, fmt.Errorf("plan: node/%s is in a batch and in no pool of the plan", name)
 		}
 		out = append(out, ref)
 	}
@@ -142,6 +144,7 @@ func stepsOf(op plan.Operation) map[plan.StepID]func(*nodeRun, context.Context) 
 			plan.StepDriverOff:   (*nodeRun).driverOff,
 			plan.StepPluginOn:    (*nodeRun).pluginOn,
 			plan.StepRestore:     (*nodeRun).restore,
+			plan.StepRetire:      (*nodeRun).retire,
 		}
 	}
 	return map[plan.StepID]func(*nodeRun, context.Context) error{
@@ -151,9 +154,11 @@ func stepsOf(op plan.Operation) map[plan.StepID]func(*nodeRun, context.Context) 
 		plan.StepPluginOff:        (*nodeRun).pluginOff,
 		plan.StepPodResourcesList: (*nodeRun).podResourcesList,
 		plan.StepDriverOn:         (*nodeRun).driverOn,
+		plan.StepDriverReady:      (*nodeRun).driverReady,
 		plan.StepDeviceClass:      (*nodeRun).deviceClass,
 		plan.StepCanary:           (*nodeRun).canary,
 		plan.StepOpen:             (*nodeRun).open,
+		plan.StepRetire:           (*nodeRun).retire,
 	}
 }
 

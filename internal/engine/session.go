@@ -150,8 +150,13 @@ func (s *session) recordStart(ctx context.Context, pool string) error {
 			slices.Sort(j.Nodes)
 			j.Nodes = slices.Compact(j.Nodes)
 		}
+		into := ""
+		if s.plan.Into != nil {
+			into = s.plan.Into.Name
+			j.Into = &cluster.PoolRef{Name: into, Selector: s.plan.Into.Selector}
+		}
 		StartRun(j, cluster.RunRecord{
-			ID: s.id, Operation: string(s.plan.Operation), Who: s.deps.Holder, ToolVersion: s.deps.ToolVersion,
+			ID: s.id, Operation: string(s.plan.Operation), Into: into, Who: s.deps.Holder, ToolVersion: s.deps.ToolVersion,
 			Epoch: s.lock.Epoch(), PlanDigest: s.plan.Digest, Started: metav1.NewTime(s.started),
 			HelperImage: s.plan.Settings.HelperImage, PullSecret: s.plan.Settings.PullSecret,
 		})
@@ -185,7 +190,7 @@ func (s *session) recordEnd(ctx context.Context, pool string, err error) error {
 		defer cancel()
 		_, jerr := s.journals.Update(done, pool, s.lock.Epoch(), func(j *cluster.Journal) error {
 			if outcome == event.OutcomeDone && s.plan.Operation == plan.Rollback {
-				j.Nodes = nil
+				j.Nodes, j.Into = nil, nil
 			}
 			EndRun(j, s.id, outcome, message, s.deps.Clock.Now())
 			return nil
@@ -202,7 +207,7 @@ func (s *session) recordEnd(ctx context.Context, pool string, err error) error {
 func (s *session) hint() string {
 	switch s.plan.Operation {
 	case plan.Migrate:
-		return fmt.Sprintf("run `dramigrate apply %[1]s` to go on, or `dramigrate rollback %[1]s` to go back", s.plan.Pool.Name)
+		return fmt.Sprintf("run `%s` to go on, or `dramigrate rollback %s` to go back", s.plan.Command(), s.plan.Pool.Name)
 	case plan.Rollback:
 		return fmt.Sprintf("run `dramigrate rollback %s` to go on", s.plan.Pool.Name)
 	}

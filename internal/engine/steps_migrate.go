@@ -40,11 +40,11 @@ func (n *nodeRun) mark(ctx context.Context) error {
 			}
 		}
 		if e.State.Run == "" {
-			if at != gate.Plugin && n.plan.Operation == plan.Migrate {
+			if at != gate.Plugin && n.plan.Operation == plan.Migrate && n.role != cluster.RoleNew {
 				return fmt.Errorf("it carries the labels of state %q but no record of what it was before; roll the pool back first", at)
 			}
 			e.State.Prior = priorOf(e.Node, n.plan.Gate)
-			if at != gate.Plugin {
+			if at != gate.Plugin && n.role != cluster.RoleNew {
 				// The record was lost. The node was the plugin's once.
 				e.State.Prior.Labels = n.plan.Gate.Before(nil)
 				closedByUs := slices.ContainsFunc(e.Node.Spec.Taints, gate.IsSwitchingTaint)
@@ -52,16 +52,20 @@ func (n *nodeRun) mark(ctx context.Context) error {
 			}
 			e.State.Resources = n.plan.Resources
 			e.State.Gate = n.plan.Gate.Name
-		} else if e.State.OpenedAt != nil {
-			// Open until now: what it is like as an open node is what to go back to.
-			e.State.Prior.Unschedulable = e.Node.Spec.Unschedulable
+			n.takePart(e)
+		} else if e.State.OpenedAt != nil || e.State.RetiredAt != nil {
+			// Open until now: what it is like as an open node is what to go back to. A retired
+			// one has but its annotations back.
+			if e.State.OpenedAt != nil {
+				e.State.Prior.Unschedulable = e.Node.Spec.Unschedulable
+			}
 			for _, k := range closedAnnotationKeys() {
 				e.State.Prior.Annotations[k] = valueOf(e.Node.Annotations, k)
 			}
 		}
 		e.State.Selector = n.plan.Pool.Selector
 		e.State.Operation = string(n.plan.Operation)
-		e.State.OpenedAt = nil
+		e.State.OpenedAt, e.State.RetiredAt = nil, nil
 		closeNode(e.Node, false)
 		n.expect, n.lifted = at, false
 		return nil
@@ -173,7 +177,7 @@ func (n *nodeRun) open(ctx context.Context) error {
 	if err := n.until(ctx, plan.StepOpen, 0, n.switched); err != nil {
 		return err
 	}
-	if n.pluginCameBack() {
+	if n.role == "" && n.pluginCameBack() {
 		if err := n.podResourcesList(ctx); err != nil {
 			return err
 		}
@@ -186,7 +190,7 @@ func (n *nodeRun) open(ctx context.Context) error {
 	var answered []event.Event
 	err := n.write(ctx, plan.StepOpen, n.patcher.Patch, func(e *NodeEdit) error {
 		var err error
-		if answered, err = n.reclaim(e, gate.DRA); err != nil {
+		if answered, err = n.reclaim(e, n.expect); err != nil {
 			return err
 		}
 		openNode(e.Node, e.State.Prior)

@@ -80,7 +80,7 @@ func (n *nodeRun) restore(ctx context.Context) error {
 		if why := slicesLeft(v, n.plan.Driver.Name); why != "" {
 			return why
 		}
-		return notAdvertised(v, n.plan.Resource, len(n.advertised()))
+		return n.offeredAgain(v)
 	}
 	if err := n.until(ctx, plan.StepRestore, 0, clean); err != nil {
 		return err

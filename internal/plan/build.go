@@ -19,7 +19,10 @@ type Intent struct {
 	// Resource is the extended resource, Driver the DRA driver's name.
 	Resource, Driver string
 	// Pool is for Migrate and Rollback only.
-	Pool     cluster.NodePool
+	Pool cluster.NodePool
+	// Into is the pool that the workloads move to, for Migrate; empty if the nodes of
+	// Pool are switched.
+	Into     cluster.NodePool
 	Settings Settings
 	// Shared is what prepare recorded; nil if there is no such record.
 	Shared *cluster.SharedRecord
@@ -134,14 +137,23 @@ func (b *builder) findings() ([]checks.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var pool cluster.NodePool
-	if b.p.Pool != nil {
-		pool = cluster.NodePool{Name: b.p.Pool.Name, Selector: b.p.Pool.Selector}
-		for _, n := range b.p.Pool.Nodes {
-			pool.Nodes = append(pool.Nodes, n.Name)
-		}
+	in := b.checkInput(b.p.Pool.nodePool(), rights)
+	if b.p.Into == nil {
+		return checks.Run(in), nil
 	}
-	return checks.Run(b.checkInput(pool, rights)), nil
+	return checks.RunBoth(in, b.p.Into.nodePool()), nil
+}
+
+// nodePool is the pool as the cluster knows one; an empty one of none.
+func (p *Pool) nodePool() cluster.NodePool {
+	if p == nil {
+		return cluster.NodePool{}
+	}
+	out := cluster.NodePool{Name: p.Name, Selector: p.Selector}
+	for _, n := range p.Nodes {
+		out.Nodes = append(out.Nodes, n.Name)
+	}
+	return out
 }
 
 func (b *builder) checkInput(pool cluster.NodePool, rights []access.Need) checks.Input {

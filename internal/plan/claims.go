@@ -9,7 +9,8 @@ type Claims struct {
 	// Now is the number of pods that hold the resource by the plugin on the pool's
 	// nodes: so many claims there are when all of them run there again.
 	Now int `json:"now"`
-	// AtMost is the number of the pool's devices: so many pods of one device fit.
+	// AtMost is the number of devices of the pool that the pods run on then: so many pods
+	// of one device fit.
 	AtMost int64 `json:"atMost"`
 }
 
@@ -21,8 +22,14 @@ func (b *builder) claims() *Claims {
 		}
 	}
 	out := &Claims{}
-	for _, v := range b.poolViews() {
+	takes := b.p.Pool
+	if b.p.Into != nil {
+		takes = b.p.Into
+	}
+	for _, v := range b.viewsOf(b.p.Pool) {
 		out.Now += len(v.PluginBackedPods([]string{b.in.Resource}))
+	}
+	for _, v := range b.viewsOf(takes) {
 		out.AtMost += b.devicesOf(v)
 	}
 	return out
@@ -44,10 +51,10 @@ func (b *builder) devicesOf(v cluster.NodeView) int64 {
 	return 0
 }
 
-// poolViews are the views of the pool's nodes.
-func (b *builder) poolViews() map[string]cluster.NodeView {
-	names := make([]string, len(b.p.Pool.Nodes))
-	for i, n := range b.p.Pool.Nodes {
+// viewsOf are the views of a pool's nodes.
+func (b *builder) viewsOf(pool *Pool) map[string]cluster.NodeView {
+	names := make([]string, len(pool.Nodes))
+	for i, n := range pool.Nodes {
 		names[i] = n.Name
 	}
 	return b.s.Views(names...)

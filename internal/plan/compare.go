@@ -53,8 +53,12 @@ func (c *comparison) origin() {
 	}
 }
 
-func (c *comparison) pool() {
-	was, now := c.was.Pool, c.now.Pool
+func (c *comparison) pools() {
+	c.pool(c.was.Pool, c.now.Pool)
+	c.pool(c.was.Into, c.now.Into)
+}
+
+func (c *comparison) pool(was, now *Pool) {
 	if was == nil || now == nil {
 		if was != now {
 			c.reason("pool")

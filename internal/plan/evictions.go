@@ -21,7 +21,7 @@ func (b *builder) evictions() []Eviction {
 		views := b.s.Views(batch.Nodes...)
 		for _, name := range batch.Nodes {
 			v, ok := views[name]
-			if !ok {
+			if !ok || !b.p.Leaves(name) {
 				continue
 			}
 			for i := range v.Pods {

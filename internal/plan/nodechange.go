@@ -80,6 +80,14 @@ func (b *builder) nodeFields(node *corev1.Node) (before, after NodeFields) {
 			restore(after.Annotations, state.Prior.Annotations)
 		}
 	}
+	if role := b.p.RoleOf(node.Name); role != "" && !(b.p.Operation == Rollback && role == cluster.RoleOld) {
+		after.Labels = maps.Clone(before.Labels)
+		after.Annotations[gate.StateAnnotation] = "<record of this run>"
+		if b.p.Leaves(node.Name) {
+			after.Unschedulable, after.Taints = true, []corev1.Taint{gate.SwitchingTaint()}
+		}
+		return before, after
+	}
 	if b.p.Operation == Rollback {
 		_, switched := node.Labels[gate.AllocationLabel]
 		if state == nil && !switched {

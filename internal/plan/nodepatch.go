@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/jsonpatch"
 )
@@ -18,14 +19,18 @@ const valueBefore = "<value before; removed if there was none>"
 
 // closed is the first patch: all that keeps pods away, and the record of how the
 // node was.
-func closedPatch(pool *Pool, op Operation, g gate.Gate) jsonpatch.Patch {
+func closedPatch(of *Plan, role cluster.Role) jsonpatch.Patch {
+	part := ""
+	if role != "" {
+		part = fmt.Sprintf(`,"role":%q,"into":{"name":%q,"selector":%q}`, role, of.Into.Name, of.Into.Selector)
+	}
 	p := jsonpatch.Patch{
 		jsonpatch.Test("/metadata/uid", "<uid>"),
 		jsonpatch.Test("/metadata/resourceVersion", "<resourceVersion>"),
 		jsonpatch.Test(annotation(gate.StateAnnotation), "<absent, or the record of an earlier run of this pool>"),
 		jsonpatch.Add(annotation(gate.StateAnnotation), fmt.Sprintf(
-			`{"pool":%q,"selector":%q,"operation":%q,"run":"<run>","epoch":<epoch>,"phase":%q,"prior":<unschedulable, labels and annotations before>,"gate":%q}`,
-			pool.Name, pool.Selector, op, StepMark, g.Name)),
+			`{"pool":%q,"selector":%q,"operation":%q,"run":"<run>","epoch":<epoch>,"phase":%q,"prior":<unschedulable, labels and annotations before>,"gate":%q%s}`,
+			of.Pool.Name, of.Pool.Selector, of.Operation, StepMark, of.Gate.Name, part)),
 	}
 	autoscalers := gate.AutoscalerAnnotations()
 	for _, key := range slices.Sorted(maps.Keys(autoscalers)) {
@@ -71,12 +76,18 @@ func openPatch(step StepID, g gate.Gate, restore bool) jsonpatch.Patch {
 			p = append(p, jsonpatch.Add(label(key), valueBefore))
 		}
 	}
+	return append(append(p, autoscalersBack()...),
+		jsonpatch.Add("/spec/unschedulable", "<value before>"),
+		jsonpatch.Add("/spec/taints", []any{"<taints before>"}))
+}
+
+// autoscalersBack gives the autoscalers' annotations the values that they had.
+func autoscalersBack() jsonpatch.Patch {
+	var p jsonpatch.Patch
 	for _, key := range slices.Sorted(maps.Keys(gate.AutoscalerAnnotations())) {
 		p = append(p, jsonpatch.Add(annotation(key), valueBefore))
 	}
-	return append(p,
-		jsonpatch.Add("/spec/unschedulable", "<value before>"),
-		jsonpatch.Add("/spec/taints", []any{"<taints before>"}))
+	return p
 }
 
 // owned begins every later patch: it fails if another run has marked the node since.

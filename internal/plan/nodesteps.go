@@ -25,7 +25,7 @@ func migrateSteps(p *Plan) []Step {
 				"no other run has marked the node",
 				"a helper pod has run on the node, so that its image is there",
 			},
-			Changes: append([]Change{helperPod(p, "image pull")}, nodeChanges(closedPatch(p.Pool, Migrate, p.Gate))...),
+			Changes: append([]Change{helperPod(p, "image pull")}, nodeChanges(closedPatch(p, ""))...),
 			Undo:    undo + ": uncordons only a node that this step cordoned, and puts labels and annotations back",
 		},
 		{
@@ -83,14 +83,7 @@ func migrateSteps(p *Plan) []Step {
 			Undo: undo + ": the label goes, the driver leaves, the kubelet wipes its slices",
 		},
 		classStep(p),
-		{
-			ID:      StepCanary,
-			Title:   "Run a pod that asks for " + p.Resource + " as workloads do, and compare the devices in it with its claim",
-			Needs:   []string{"a DeviceClass carries " + p.Resource, "the node is still closed"},
-			Changes: []Change{helperPod(p, "canary")},
-			Waits:   []Wait{within("the canary to be scheduled by DRA, to run, and to see the devices of its claim", limits.Canary.Duration)},
-			Undo:    "the pod and its claim are removed when it has ended",
-		},
+		canaryStep(p),
 		{
 			ID:      StepOpen,
 			Title:   "Open the node: taint away, uncordon only if this run cordoned it, annotations back",
@@ -107,6 +100,17 @@ func migrateSteps(p *Plan) []Step {
 			Waits:   []Wait{within("the kubelet's grace to pass, counted from when the plugin left, and the helper pod to answer", p.Settings.KubeletGrace.Duration+helperRun)},
 			Undo:    "needs none",
 		},
+	}
+}
+
+func canaryStep(p *Plan) Step {
+	return Step{
+		ID:      StepCanary,
+		Title:   "Run a pod that asks for " + p.Resource + " as workloads do, and compare the devices in it with its claim",
+		Needs:   []string{"a DeviceClass carries " + p.Resource, "the node is still closed"},
+		Changes: []Change{helperPod(p, "canary")},
+		Waits:   []Wait{within("the canary to be scheduled by DRA, to run, and to see the devices of its claim", p.Settings.Deadlines.orDefaults().Canary.Duration)},
+		Undo:    "the pod and its claim are removed when it has ended",
 	}
 }
 
@@ -142,7 +146,7 @@ func rollbackSteps(p *Plan) []Step {
 				"no run of another pool has marked the node",
 				"a helper pod has run on the node, so that its image is there",
 			},
-			Changes: append([]Change{helperPod(p, "image pull")}, nodeChanges(closedPatch(p.Pool, Rollback, p.Gate))...),
+			Changes: append([]Change{helperPod(p, "image pull")}, nodeChanges(closedPatch(p, ""))...),
 			Undo:    again,
 		},
 		{

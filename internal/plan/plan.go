@@ -47,12 +47,15 @@ type Plan struct {
 	Resource string `json:"resource"`
 	// Resources are all extended resources of the plugin that must reach 0 on a
 	// node before the driver may start there, Resource included.
-	Resources []string  `json:"resources,omitempty"`
-	Pool      *Pool     `json:"pool,omitempty"`
-	Gate      gate.Gate `json:"gate"`
-	Plugins   []Object  `json:"plugins,omitempty"`
-	Driver    Driver    `json:"driver"`
-	Class     *Class    `json:"class,omitempty"`
+	Resources []string `json:"resources,omitempty"`
+	Pool      *Pool    `json:"pool,omitempty"`
+	// Into is the pool that the workloads of Pool move to, or for a rollback come back
+	// from; nil if the pool's own nodes are switched.
+	Into    *Pool     `json:"into,omitempty"`
+	Gate    gate.Gate `json:"gate"`
+	Plugins []Object  `json:"plugins,omitempty"`
+	Driver  Driver    `json:"driver"`
+	Class   *Class    `json:"class,omitempty"`
 	// Shared are the steps on shared objects (prepare, unprepare), in order.
 	Shared []Step `json:"shared,omitempty"`
 	// NodeSteps are done on each node of each batch, in order.
@@ -153,8 +156,10 @@ type StepID string
 
 // Step is one thing done to one target.
 type Step struct {
-	ID    StepID `json:"id"`
-	Title string `json:"title"`
+	ID StepID `json:"id"`
+	// Role is which nodes the step is done on, where the plan has an Into.
+	Role  cluster.Role `json:"role,omitempty"`
+	Title string       `json:"title"`
 	// Target is the object of a shared step; a node step's target is the node.
 	Target *Object `json:"target,omitempty"`
 	// Needs must hold before the step.

@@ -15,13 +15,14 @@ import (
 
 // migrate plans the move of a pool to DRA.
 func (b *builder) migrate() error {
+	if b.in.Into.Name != "" {
+		return b.migrateInto()
+	}
 	if err := b.poolNodes(b.in.Pool.Nodes); err != nil {
 		return err
 	}
-	b.p.Class = b.class()
-	if want := b.in.Settings.ClassName; want != "" && want != b.p.Class.Name {
-		return fmt.Errorf("deviceclass/%s: carries %s already or came with the driver, and the configuration names class %s: there must be one class alone; leave class.name away",
-			b.p.Class.Name, b.in.Resource, want)
+	if err := b.chooseClass(); err != nil {
+		return err
 	}
 	if err := b.cut(b.migrated); err != nil {
 		return err
@@ -33,13 +34,31 @@ func (b *builder) migrate() error {
 	return nil
 }
 
+// chooseClass fixes the DeviceClass. A configuration may name the one to create.
+func (b *builder) chooseClass() error {
+	b.p.Class = b.class()
+	if want := b.in.Settings.ClassName; want != "" && want != b.p.Class.Name {
+		return fmt.Errorf("deviceclass/%s: carries %s already or came with the driver, and the configuration names class %s: there must be one class alone; leave class.name away",
+			b.p.Class.Name, b.in.Resource, want)
+	}
+	return nil
+}
+
 // rollback plans the way back: the nodes of the pool, and those that carry its mark
 // and are in the pool no more.
 func (b *builder) rollback() error {
 	marked, _ := cluster.StateNodes(b.s, b.in.Pool.Name)
 	nodes := slices.Concat(b.in.Pool.Nodes, marked)
 	slices.Sort(nodes)
-	if err := b.poolNodes(slices.Compact(nodes)); err != nil {
+	nodes = slices.Compact(nodes)
+	into := cluster.WentInto(b.s, b.in.Pool.Name)
+	if journal := b.s.Journal(b.in.Pool.Name); into == nil && journal != nil {
+		into = journal.Into // the nodes' records may be lost
+	}
+	if into != nil {
+		return b.rollbackInto(*into, nodes)
+	}
+	if err := b.poolNodes(nodes); err != nil {
 		return err
 	}
 	if err := b.cut(b.onPlugin); err != nil {
@@ -53,15 +72,10 @@ func (b *builder) rollback() error {
 
 // poolNodes fixes the pool's nodes and the DaemonSets that concern them.
 func (b *builder) poolNodes(names []string) error {
-	pool := &Pool{Name: b.in.Pool.Name, Selector: b.in.Pool.Selector}
-	for _, name := range names {
-		node, ok := b.s.Node(name)
-		if !ok {
-			return fmt.Errorf("node/%s: is in pool %s and not in the cluster", name, pool.Name)
-		}
-		pool.Nodes = append(pool.Nodes, NodeRef{Name: name, UID: node.UID})
+	var err error
+	if b.p.Pool, err = b.refs(cluster.NodePool{Name: b.in.Pool.Name, Selector: b.in.Pool.Selector, Nodes: names}); err != nil {
+		return err
 	}
-	b.p.Pool = pool
 	b.p.Gate = b.poolGate()
 	for _, d := range b.inv.PluginsFor(b.in.Resource) {
 		if b.concerns(func(v cluster.NodeView) bool {
@@ -88,6 +102,19 @@ func (b *builder) poolNodes(names []string) error {
 	return nil
 }
 
+// refs is a pool with the machines that are behind the names of its nodes now.
+func (b *builder) refs(of cluster.NodePool) (*Pool, error) {
+	pool := &Pool{Name: of.Name, Selector: of.Selector}
+	for _, name := range of.Nodes {
+		node, ok := b.s.Node(name)
+		if !ok {
+			return nil, fmt.Errorf("node/%s: is in pool %s and not in the cluster", name, pool.Name)
+		}
+		pool.Nodes = append(pool.Nodes, NodeRef{Name: name, UID: node.UID})
+	}
+	return pool, nil
+}
+
 // concerns says whether something holds for a node of the pool.
 func (b *builder) concerns(holds func(cluster.NodeView) bool) bool {
 	return slices.ContainsFunc(b.p.Pool.Nodes, func(n NodeRef) bool {
@@ -97,14 +124,24 @@ func (b *builder) concerns(holds func(cluster.NodeView) bool) bool {
 }
 
 // cut makes the batches of the pool's nodes. skip says why a node is left alone, or
-// "". Nodes that an earlier run has begun with go first: they are closed.
+// "".
 func (b *builder) cut(skip func(cluster.NodeView) string) error {
-	names := make([]string, len(b.p.Pool.Nodes))
-	for i, n := range b.p.Pool.Nodes {
-		names[i] = n.Name
+	names, begun, fresh := b.partition(b.p.Pool.Nodes, skip)
+	size, err := MaxUnavailable(b.in.Settings.MaxUnavailable, len(names))
+	if err != nil {
+		return err
+	}
+	b.p.Batches = b.cutChosen(names, begun, fresh, size)
+	return nil
+}
+
+// partition takes the nodes apart: all, those that an earlier run has begun with, and those
+// that are yet as they were. skip says why a node is in neither of these.
+func (b *builder) partition(nodes []NodeRef, skip func(cluster.NodeView) string) (names, begun, fresh []string) {
+	for _, n := range nodes {
+		names = append(names, n.Name)
 	}
 	views := b.s.Views(names...)
-	var begun, fresh []string
 	for _, name := range names {
 		v := views[name]
 		// A node on which nothing is left to do but to remove a pod that a killed run has
@@ -119,20 +156,20 @@ func (b *builder) cut(skip func(cluster.NodeView) string) error {
 			fresh = append(fresh, name)
 		}
 	}
-	size, err := MaxUnavailable(b.in.Settings.MaxUnavailable, len(names))
-	if err != nil {
-		return err
-	}
+	return names, begun, fresh
+}
+
+// cutChosen makes the batches: those that a person wrote, and the others by size. Nodes
+// that an earlier run has begun with go first.
+func (b *builder) cutChosen(names, begun, fresh []string, size int) []Batch {
+	b.skipStrangers(names)
 	isBegun := func(node string) bool { return slices.Contains(begun, node) }
 	written, rest := chosen(b.in.Settings.Batches, append(slices.Clone(begun), fresh...), isBegun)
 	if len(b.in.Settings.Batches) == 0 {
-		b.p.Batches = batches(rest, max(b.in.Settings.FirstBatch, 1), size)
-	} else {
-		closed := len(rest) - len(slices.DeleteFunc(slices.Clone(rest), isBegun))
-		b.p.Batches = slices.Concat(batches(rest[:closed], size, size), written, batches(rest[closed:], size, size))
+		return batches(rest, max(b.in.Settings.FirstBatch, 1), size)
 	}
-	b.skipStrangers(names)
-	return nil
+	closed := len(rest) - len(slices.DeleteFunc(slices.Clone(rest), isBegun))
+	return slices.Concat(batches(rest[:closed], size, size), written, batches(rest[closed:], size, size))
 }
 
 // leftHelper says that a helper pod for the node is there which nobody removes.
@@ -161,7 +198,9 @@ const (
 )
 
 // done says that the node is left alone because it is as the plan would leave it.
-func (s Skip) done() bool { return s.Why == onPluginWhy || strings.HasPrefix(s.Why, onDRAWhy) }
+func (s Skip) done() bool {
+	return s.Why == onPluginWhy || strings.HasPrefix(s.Why, onDRAWhy) || strings.HasPrefix(s.Why, retiredWhy)
+}
 
 // migrated says why a migration has nothing to do on a node. A node that was opened
 // but has not settled stays in: its kubelet still remembers the plugin.

@@ -51,7 +51,7 @@ func Compare(was, now *Plan, runs []cluster.RunRecord) Staleness {
 	}
 	c := &comparison{was: was, now: now, resumes: unfinished(runs, was.Digest)}
 	c.origin()
-	c.pool()
+	c.pools()
 	c.daemonSets()
 	c.class()
 	c.batches()

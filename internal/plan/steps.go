@@ -14,6 +14,13 @@ const (
 	StepSettle           StepID = "settle"
 )
 
+// The steps of a move into another pool beside those of a migration: a look at a new
+// node, and the end on a node that workloads have left.
+const (
+	StepDriverReady StepID = "driver-ready"
+	StepRetire      StepID = "retire"
+)
+
 // The steps of a rollback; it starts with StepMark.
 const (
 	StepDrainClaims StepID = "drain-claims"

@@ -23,6 +23,9 @@ func (p *Plan) validate() error {
 	default:
 		return fmt.Errorf("operation %q: must be %s, %s, %s or %s", p.Operation, Prepare, Migrate, Rollback, Unprepare)
 	}
+	if p.Into != nil && (p.Pool == nil || p.Into.Name == "") {
+		return fmt.Errorf("operation %s: into a pool without a name, or from none", p.Operation)
+	}
 	if err := p.validateBatches(); err != nil {
 		return err
 	}
@@ -46,10 +49,8 @@ func (p *Plan) validate() error {
 // validateBatches wants every node of a batch to be one of the pool's, and once.
 func (p *Plan) validateBatches() error {
 	left := map[string]bool{}
-	if p.Pool != nil {
-		for _, n := range p.Pool.Nodes {
-			left[n.Name] = true
-		}
+	for _, n := range p.AllNodes() {
+		left[n.Name] = true
 	}
 	for i, b := range p.Batches {
 		for _, n := range b.Nodes {

@@ -83,7 +83,11 @@ func phrase(e event.Event) sentence {
 func started(e event.RunStarted) string {
 	text := fmt.Sprintf("%s, run %s", e.Plan.Operation, e.Run)
 	if e.Plan.Pool != nil {
-		text = fmt.Sprintf("%s of pool %s, run %s: %s in %s", e.Plan.Operation, e.Plan.Pool.Name, e.Run,
+		other := ""
+		if into := e.Plan.Into; into != nil {
+			other = map[plan.Operation]string{plan.Migrate: " into pool ", plan.Rollback: " from pool "}[e.Plan.Operation] + into.Name
+		}
+		text = fmt.Sprintf("%s of pool %s%s, run %s: %s in %s", e.Plan.Operation, e.Plan.Pool.Name, other, e.Run,
 			words.Plural(nodesIn(e.Plan), "node", "nodes"), words.Plural(len(e.Plan.Batches), "batch", "batches"))
 	}
 	if e.Resumes != "" {

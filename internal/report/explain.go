@@ -1,6 +1,8 @@
 package report
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -18,7 +20,7 @@ func Explain(sheet Sheet, c checks.Check) error {
 	d.para("  ", c.Fix, lipgloss.NewStyle())
 	d.heading("The check")
 	d.para("  group    ", string(c.Group), lipgloss.NewStyle())
-	d.para("  asked by ", strings.Join(c.Operations, ", "), lipgloss.NewStyle())
+	d.para("  asked by ", strings.Join(askedBy(c), ", "), lipgloss.NewStyle())
 	if len(c.Needs) > 0 {
 		d.para("  reads    ", strings.Join(c.Needs, ", "), lipgloss.NewStyle())
 	}
@@ -28,6 +30,22 @@ func Explain(sheet Sheet, c checks.Check) error {
 		d.para("  - ", s, lipgloss.NewStyle())
 	}
 	return d.err
+}
+
+// askedBy names the operations of a check. The two sides of a move from one pool into
+// another are one to a reader.
+func askedBy(c checks.Check) []string {
+	words := map[string]string{
+		checks.MigrateFrom: "migrate into another pool", checks.MigrateInto: "migrate into another pool",
+		checks.RollbackFrom: "rollback from another pool", checks.RollbackInto: "rollback from another pool",
+	}
+	var out []string
+	for _, op := range c.Operations {
+		if name := cmp.Or(words[op], op); !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func stopsWords(c checks.Check) string {

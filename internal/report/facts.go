@@ -19,7 +19,11 @@ type fact struct {
 
 // facts are the same in every view, in this order.
 func facts(p *plan.Plan) []fact {
-	out := []fact{{name: "plugin", value: objects(p.Plugins) + "; resources " + strings.Join(p.Resources, ", ")}}
+	plugin := objects(p.Plugins)
+	if p.Into != nil {
+		plugin = "left as it is, on the old nodes"
+	}
+	out := []fact{{name: "plugin", value: plugin + "; resources " + strings.Join(p.Resources, ", ")}}
 	driver := objects(p.Driver.DaemonSets)
 	switch {
 	case p.Driver.Source == plan.SourceInstalled && len(p.Driver.DaemonSets) == 0:
@@ -59,7 +63,7 @@ func howToRun(p *plan.Plan) string {
 	case p.Operation == plan.Migrate:
 		return "`dramigrate apply FILE`" + same + "; back by `dramigrate rollback " + p.Pool.Name + "`"
 	case p.Operation == plan.Rollback:
-		return "`dramigrate rollback FILE`" + same + "; there again by `dramigrate apply " + p.Pool.Name + "`"
+		return "`dramigrate rollback FILE`" + same + "; there again by `" + p.Command() + "`"
 	case p.Operation == plan.Unprepare:
 		return "`dramigrate unprepare FILE`" + same
 	case p.Driver.Source != "" && p.Driver.Source != plan.SourceInstalled:
@@ -106,7 +110,9 @@ func settings(p *plan.Plan) string {
 		}
 		if p.Operation == plan.Migrate {
 			add("soak", s.Soak.Duration)
-			add("kubelet-grace", s.KubeletGrace.Duration)
+			if p.Into == nil {
+				add("kubelet-grace", s.KubeletGrace.Duration)
+			}
 		}
 		add("helper-image", orDash(s.HelperImage))
 	} else if s.PluginRollout != "" {

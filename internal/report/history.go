@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/plan"
 	"github.com/dramigrate/dramigrate/internal/status"
 )
 
@@ -27,7 +29,7 @@ func History(sheet Sheet, h *status.RunHistory, wide bool) error {
 		if r.Pool != "" {
 			pool = Clean(r.Pool)
 		}
-		row := []string{r.Started.UTC().Format(time.RFC3339), pool, Clean(r.ID), Clean(r.Operation), Clean(r.State())}
+		row := []string{r.Started.UTC().Format(time.RFC3339), pool, Clean(r.ID), Clean(operationText(r.RunRecord)), Clean(r.State())}
 		if wide {
 			row = append(row, took(r), orDash(Clean(r.ToolVersion)), fmt.Sprint(r.Epoch), orDash(Clean(r.Who)), orDash(Clean(r.PlanDigest)))
 		} else {
@@ -48,6 +50,18 @@ func RunNames(w io.Writer, h *status.RunHistory) error {
 		}
 	}
 	return nil
+}
+
+// operationText is what a run did, and with which other pool.
+func operationText(r cluster.RunRecord) string {
+	switch {
+	case r.Into == "":
+		return r.Operation
+	case r.Operation == string(plan.Rollback):
+		return r.Operation + " from " + r.Into
+	default:
+		return r.Operation + " into " + r.Into
+	}
 }
 
 func took(r status.Run) string {

@@ -25,7 +25,7 @@ type htmlPage struct {
 	Timeline    *timeline
 	Nodes       []htmlNode // those with pods to evict
 	SharedSteps []htmlStep
-	EachNode    []htmlStep
+	EachNode    []htmlStepGroup
 	Diffs       []htmlDiff
 	Facts       []htmlFact
 }
@@ -57,6 +57,12 @@ type htmlChange struct {
 	Exact      string   // the patch whole, an operation a line
 }
 
+// htmlStepGroup are the steps on nodes of one kind.
+type htmlStepGroup struct {
+	Title string
+	Steps []htmlStep
+}
+
 type htmlDiff struct {
 	Title, About string
 	Lines        []diffLine
@@ -73,7 +79,9 @@ func newHTMLPage(p *plan.Plan) *htmlPage {
 		SharedSteps: htmlSteps(p.Shared, true),
 	}
 	if len(p.Batches) > 0 {
-		h.EachNode = htmlSteps(p.NodeSteps, false)
+		for _, g := range stepGroups(p) {
+			h.EachNode = append(h.EachNode, htmlStepGroup{Title: g.Title, Steps: htmlSteps(g.Steps, false)})
+		}
 	}
 	h.Tone = map[verdict]string{isBlocked: "bad", isUnseen: "unknown", isCareful: "warn", isReady: "good", isNothing: "calm"}[verdictOf(p)]
 	for _, f := range worstFirst(p.Findings) {

@@ -91,14 +91,13 @@ func (m *md) sections(p *plan.Plan) []mdSection {
 		m.restarts(p.Restarts),
 		m.evictions(p.Evictions),
 		m.steps("Changes of shared objects, in order", p.Shared, true),
-		m.steps("Steps on each node, in order", p.NodeSteps, false),
-		m.diffs(p),
-		m.facts(p),
 	}
-	if len(p.Batches) == 0 && p.Pool != nil {
-		all[7] = mdSection{} // nothing is done to any node
+	if len(p.Batches) > 0 || p.Pool == nil { // else nothing is done to any node
+		for _, g := range stepGroups(p) {
+			all = append(all, m.steps(g.Title, g.Steps, false))
+		}
 	}
-	return all
+	return append(all, m.diffs(p), m.facts(p))
 }
 
 // folded is a section behind a line that opens it.
@@ -163,7 +162,7 @@ func (m *md) batches(p *plan.Plan) mdSection {
 			m.shortened++
 			list = fmt.Sprintf("%s and %d more", names[0], len(names)-1)
 		}
-		s.items = append(s.items, fmt.Sprintf("%d. %s: %s\n", i+1, words.Plural(len(b.Nodes), "node", "nodes"), list))
+		s.items = append(s.items, fmt.Sprintf("%d. %s%s: %s\n", i+1, batchRole(p, b), words.Plural(len(b.Nodes), "node", "nodes"), list))
 	}
 	for i, k := range p.Skipped {
 		lead := ""

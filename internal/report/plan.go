@@ -31,12 +31,16 @@ func Plan(s Sheet, p *plan.Plan) error {
 
 // headline is what the plan does, as its first line says it.
 func headline(p *plan.Plan) string {
-	switch p.Operation {
-	case plan.Migrate:
+	switch {
+	case p.Operation == plan.Migrate && p.Into != nil:
+		return fmt.Sprintf("Plan: move the workloads of pool %s into pool %s: %s by driver %s", p.Pool.Name, p.Into.Name, p.Resource, p.Driver.Name)
+	case p.Operation == plan.Rollback && p.Into != nil:
+		return fmt.Sprintf("Plan: bring the workloads of pool %s back from pool %s: %s by the device plugin", p.Pool.Name, p.Into.Name, p.Resource)
+	case p.Operation == plan.Migrate:
 		return fmt.Sprintf("Plan: move pool %s to DRA: %s by driver %s", p.Pool.Name, p.Resource, p.Driver.Name)
-	case plan.Rollback:
+	case p.Operation == plan.Rollback:
 		return fmt.Sprintf("Plan: put pool %s back: %s by the device plugin", p.Pool.Name, p.Resource)
-	case plan.Prepare:
+	case p.Operation == plan.Prepare:
 		return fmt.Sprintf("Plan: prepare the cluster for DRA: %s by driver %s", p.Resource, p.Driver.Name)
 	default:
 		return "Plan: take back what prepare did to the cluster"
@@ -149,7 +153,7 @@ func (d *page) batches(p *plan.Plan) {
 	}
 	d.heading("Batches")
 	for i, b := range p.Batches {
-		d.para(fmt.Sprintf("  %-3d ", i+1), strings.Join(b.Nodes, ", "), lipgloss.NewStyle())
+		d.para(fmt.Sprintf("  %-3d ", i+1), batchLead(p, b)+strings.Join(b.Nodes, ", "), lipgloss.NewStyle())
 	}
 	for _, s := range p.Skipped {
 		d.para("  -   ", s.Node+" is left alone: "+s.Why, d.theme.dim)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/status"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // Status writes nodes, then what is not as the runs have left it, then pools with their
@@ -87,6 +88,27 @@ func (d *page) statusPools(s *status.Status, wide bool) {
 		t.add(append(row, lockCell(p.Lock), lastRun(p.Runs))...)
 	}
 	d.listing(t, wide)
+	for _, p := range s.Pools {
+		if text := movedText(p); text != "" {
+			d.para("", "Pool "+p.Name+": "+text, lipgloss.NewStyle())
+		}
+	}
+}
+
+// movedText says which pool the workloads went to or came from; empty if they did not.
+func movedText(p status.Pool) string {
+	text := ""
+	switch {
+	case p.Into != "" && p.Retired > 0:
+		text = fmt.Sprintf("its workloads went into pool %s; %s of %d closed", p.Into, words.Plural(p.Retired, "node", "nodes"), p.WithDevices)
+	case p.Into != "":
+		text = "its workloads go into pool " + p.Into
+	case p.From != "" && p.Retired > 0:
+		text = fmt.Sprintf("the workloads of pool %s came back from it; %s of %d closed", p.From, words.Plural(p.Retired, "node", "nodes"), p.WithDevices)
+	case p.From != "":
+		text = "it takes the workloads of pool " + p.From
+	}
+	return text
 }
 
 // notReady says why pools could not be put back.
@@ -129,6 +151,12 @@ func note(n status.Node) string {
 	}
 	if n.Operation != "" {
 		parts = append(parts, fmt.Sprintf("%s at %s, run %s", n.Operation, n.Phase, n.Run))
+	}
+	switch {
+	case n.Retired:
+		parts = append(parts, "left by its workloads")
+	case n.Role == cluster.RoleNew && n.Operation == "":
+		parts = append(parts, "takes workloads of another pool")
 	}
 	if n.Incomplete != "" {
 		parts = append(parts, n.Incomplete)

@@ -60,6 +60,9 @@ func statusLines(s *status.Status) []statusLine {
 	for _, p := range s.Pools {
 		text := fmt.Sprintf("%s: %d plugin, %d switching, %d dra; lock %s; rollback %s; last run %s", words.Plural(p.WithDevices, "node", "nodes"),
 			p.Plugin, p.Switching, p.DRA, lockCell(p.Lock), rollbackCell(p.Rollback), lastRun(p.Runs))
+		if moved := movedText(p); moved != "" {
+			text += "; " + moved
+		}
 		if p.Rollback != nil {
 			for _, why := range p.Rollback.Why {
 				text += "; " + why

@@ -29,9 +29,11 @@ func (d *page) nodeSteps(p *plan.Plan) {
 	if p.Pool == nil || len(p.Batches) == 0 {
 		return
 	}
-	d.heading("Steps on each node, in order")
-	for i, s := range p.NodeSteps {
-		d.step(i+1, s, false)
+	for _, g := range stepGroups(p) {
+		d.heading(g.Title)
+		for i, s := range g.Steps {
+			d.step(i+1, s, false)
+		}
 	}
 }
 

@@ -76,15 +76,14 @@ func newTimeline(p *plan.Plan) *timeline {
 	if p.Pool == nil {
 		return nil
 	}
-	target := onDRA
-	if p.Operation == plan.Rollback {
-		target = onPlugin
-	}
 	now := map[string]string{}
 	for _, c := range p.NodeChanges {
 		kind := unclear
 		if state, known := p.Gate.StateOf(c.Before.Labels); known {
 			kind = kindOf(state)
+		}
+		if p.Into != nil {
+			kind = sideOf(p, c)
 		}
 		for _, n := range c.Nodes {
 			now[n] = kind
@@ -99,12 +98,13 @@ func newTimeline(p *plan.Plan) *timeline {
 				kind = unclear
 			}
 			kinds = append(kinds, kind)
+			target := targetOf(p, n)
 			way := track{ID: fmt.Sprintf("%s%d", kind, i+1), From: kind, To: target, Batch: i + 1, After: len(p.Batches) - i}
 			if !slices.Contains(t.Tracks, way) {
 				t.Tracks = append(t.Tracks, way)
 			}
 			t.Tiles = append(t.Tiles, tile{Node: n, Track: way.ID,
-				Path: fmt.Sprintf("%s to %s in batch %d", nameOf(kind), nameOf(target), i+1)})
+				Path: pathOf(p, n, kind, i+1)})
 		}
 	}
 	for _, s := range p.Skipped {
@@ -118,8 +118,8 @@ func newTimeline(p *plan.Plan) *timeline {
 			kinds[at+j] = neither
 		}
 		stages = append(stages, newStage(fmt.Sprintf("Batch %d", i+1), b.Nodes, kinds, squares))
-		for j := range b.Nodes {
-			kinds[at+j] = target
+		for j, n := range b.Nodes {
+			kinds[at+j] = targetOf(p, n)
 		}
 		at += len(b.Nodes)
 	}

@@ -68,6 +68,9 @@ func (g *gatherer) gateLabels(n *Node, node *corev1.Node) {
 // its name and its labels in one PATCH; a run that goes on with a node finds it further
 // on than the first steps would have left it.
 func allowed(st *cluster.NodeState) []gate.State {
+	if st.Role != "" { // a run leaves these labels alone
+		return []gate.State{gate.Plugin, gate.Switching, gate.DRA}
+	}
 	if st.Operation == string(plan.Rollback) {
 		switch plan.StepID(st.Phase) {
 		case plan.StepDriverOff:

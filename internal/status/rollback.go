@@ -27,10 +27,16 @@ func (g *gatherer) rollback(p cluster.NodePool) *Rollback {
 	var back []*Node
 	for i := range g.out.Nodes {
 		n := &g.out.Nodes[i]
+		if n.Role == cluster.RoleNew {
+			continue
+		}
 		own := n.Pool == p.Name || n.state == nil && slices.Contains(p.Nodes, n.Name)
 		if own && (n.state != nil || n.Mechanism != gate.Plugin) {
 			back = append(back, n)
 		}
+	}
+	if into := cluster.WentInto(g.s, p.Name); into != nil {
+		return g.rollbackInto(p, into.Name, back)
 	}
 	if len(back) == 0 {
 		return nil

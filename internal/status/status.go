@@ -56,6 +56,13 @@ type Pool struct {
 	Plugin    int `json:"plugin"`
 	Switching int `json:"switching"`
 	DRA       int `json:"dra"`
+	// Retired counts the nodes that workloads have left, and that stay closed; they are
+	// among those above.
+	Retired int `json:"retired,omitempty"`
+	// Into is the pool that the workloads went to, or are on their way to, From the one
+	// that they came from.
+	Into string `json:"into,omitempty"`
+	From string `json:"from,omitempty"`
 	// Lock is nil if nobody holds the pool, or if that could not be read.
 	Lock *Lock `json:"lock,omitempty"`
 	// Rollback says whether the pool could be put back; nil if there is nothing to.
@@ -89,6 +96,10 @@ type Node struct {
 	Operation string `json:"operation,omitempty"`
 	Phase     string `json:"phase,omitempty"`
 	Run       string `json:"run,omitempty"`
+	// Role is the node's part in a move of workloads from one pool into another; Retired is
+	// true for a node that they have left, and that stays closed.
+	Role    cluster.Role `json:"role,omitempty"`
+	Retired bool         `json:"retired,omitempty"`
 	// Allocatable is what the device plugin offers; nil if the kubelet does not know
 	// the resource.
 	Allocatable *int64 `json:"allocatable,omitempty"`
@@ -184,6 +195,9 @@ func knownPools(s *cluster.Snapshot) []cluster.NodePool {
 	for i := range s.Nodes {
 		if st, err := cluster.ParseNodeState(&s.Nodes[i]); err == nil && st != nil {
 			add(st.Pool, st.Selector)
+			if st.Into != nil {
+				add(st.Into.Name, st.Into.Selector)
+			}
 		}
 	}
 	slices.SortStableFunc(out, func(a, b cluster.NodePool) int { return cmp.Compare(a.Name, b.Name) })
@@ -245,6 +259,10 @@ func (g *gatherer) node(v cluster.NodeView, pool string) Node {
 		n.Problem = err.Error()
 	} else if state != nil {
 		n.state, n.Pool = state, state.Pool
+		n.Role, n.Retired = state.Role, state.Retired()
+		if state.Role == cluster.RoleNew {
+			n.Pool = state.Into.Name
+		}
 		if unfinished(state) {
 			n.Operation, n.Phase, n.Run = state.Operation, state.Phase, state.Run
 		}
@@ -266,6 +284,9 @@ func (g *gatherer) pool(p cluster.NodePool) Pool {
 			continue
 		}
 		row.WithDevices++
+		if n.Retired {
+			row.Retired++
+		}
 		switch n.Mechanism {
 		case gate.DRA:
 			row.DRA++
@@ -275,6 +296,10 @@ func (g *gatherer) pool(p cluster.NodePool) Pool {
 			row.Plugin++
 		}
 	}
+	if into := cluster.WentInto(g.s, p.Name); into != nil {
+		row.Into = into.Name
+	}
+	row.From = cluster.CameFrom(g.s, p)
 	row.Rollback = g.rollback(p)
 	return row
 }
@@ -293,6 +318,9 @@ func (g *gatherer) lock(pool string) *Lock {
 
 // unfinished says that the run that marked the node has something left to do there.
 func unfinished(s *cluster.NodeState) bool {
+	if s.Role != "" {
+		return !s.Received() && !s.Retired()
+	}
 	return s.Operation != "migrate" || s.SettledAt == nil
 }
 

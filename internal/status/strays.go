@@ -69,6 +69,7 @@ func (g *gatherer) twoStates(n *Node) *Stray {
 	case n.Double:
 		what = fmt.Sprintf("ADVERTISED TWICE: the plugin offers %d and the driver %s: one may be given away twice", *n.Allocatable, words.Count(n.published(), "device"))
 	case n.Operation != "" && n.Closed:
+	case n.Role == cluster.RoleNew: // the driver need not be kept to labelled nodes
 	case n.Mechanism != gate.Plugin && offered:
 		what = fmt.Sprintf("its label says %s, and the plugin offers %s", n.Mechanism, words.Count(int(*n.Allocatable), "device"))
 	case n.Mechanism == gate.Plugin && n.published() > 0:
@@ -111,7 +112,11 @@ func (g *gatherer) onPlugin(n *Node) *Stray {
 	if n.Mechanism != gate.Plugin || n.state != nil || n.Problem != "" || !g.migrated(n.Pool) {
 		return nil
 	}
-	const while = "is on the plugin while others of the pool are on DRA"
+	while, moves := "is on the plugin while others of the pool are on DRA", command("apply", n.Pool)
+	if into := cluster.WentInto(g.s, n.Pool); into != nil {
+		while = "is open and on the plugin while the pool's workloads go into pool " + into.Name
+		moves += " --into " + into.Name
+	}
 	what := ""
 	journal := g.s.Journal(n.Pool)
 	_, unread := g.s.IsUnknown(cluster.PartJournals)
@@ -131,7 +136,7 @@ func (g *gatherer) onPlugin(n *Node) *Stray {
 	default:
 		return nil
 	}
-	return &Stray{Kind: OnPlugin, What: what, Do: command("apply", n.Pool) + " moves it"}
+	return &Stray{Kind: OnPlugin, What: what, Do: moves + " moves it"}
 }
 
 // migrated says whether the pool is on DRA, or on the way there.
@@ -158,19 +163,24 @@ func (g *gatherer) partWay(n *Node) *Stray {
 	if _, unread := g.s.IsUnknown(cluster.PartLocks); unread || n.Operation == "" {
 		return nil
 	}
-	if lock := g.lock(n.Pool); lock != nil && !lock.Expired {
+	pool, apply := n.Pool, command("apply", n.Pool)
+	if n.state != nil && n.state.Into != nil {
+		pool = n.state.Pool
+		apply = command("apply", pool) + " --into " + n.state.Into.Name
+	}
+	if lock := g.lock(pool); lock != nil && !lock.Expired {
 		return nil
 	}
 	what := fmt.Sprintf("run %s (%s) has left it at step %s, and nobody holds the pool's lock", n.Run, n.Operation, n.Phase)
-	do := command("rollback", n.Pool) + " goes on"
+	do := command("rollback", pool) + " goes on"
 	if n.Operation == "migrate" {
-		do = command("apply", n.Pool) + " goes on, " + command("rollback", n.Pool) + " goes back"
+		do = apply + " goes on, " + command("rollback", pool) + " goes back"
 	}
 	return &Stray{Kind: PartWay, What: what, Do: do}
 }
 
 func (g *gatherer) leftPool(n *Node) *Stray {
-	if n.state == nil {
+	if n.state == nil || n.Role == cluster.RoleNew {
 		return nil
 	}
 	for _, p := range g.pools {

@@ -82,8 +82,14 @@ func Verify(ctx context.Context, s *cluster.Snapshot, t Target) *Verification {
 		Nodes: []NodeVerified{}, // a list in JSON as well, if there are none
 	}
 	out.Class = v.class(ctx)
-	views := s.Views(t.Pool.Nodes...)
-	for _, name := range t.Pool.Nodes {
+	nodes := slices.Clone(t.Pool.Nodes)
+	for _, taker := range cluster.RoleNodes(s, t.Pool.Name, cluster.RoleNew) {
+		if !slices.Contains(nodes, taker) {
+			nodes = append(nodes, taker)
+		}
+	}
+	views := s.Views(nodes...)
+	for _, name := range nodes {
 		if view, ok := views[name]; ok && view.HasDevices(t.Resource, t.Driver) {
 			out.Nodes = append(out.Nodes, NodeVerified{Name: name, Looks: v.node(view)})
 		}
@@ -163,6 +169,9 @@ func (v *verifier) class(ctx context.Context) []Look {
 }
 
 func (v *verifier) node(n cluster.NodeView) []Look {
+	if mark, err := cluster.ParseNodeState(n.Node); err == nil && mark != nil && mark.Role != "" {
+		return v.moved(n, mark)
+	}
 	devices, incomplete := cluster.DevicesOf(n.SlicesOf(v.t.Driver), v.t.Driver)
 	return []Look{
 		v.label(n),

@@ -45,11 +45,31 @@ func aksManaged() site {
 	return site{
 		name: "aks-managed", // no DaemonSet serves GPUs, and the CSI driver is no DRA driver
 		plans: []wanted{
-			{op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true, findings: []string{"blocker DRM004 nodes", "warning DRM071 nodes"}},
+			// The driver comes to labelled nodes alone, which these are not.
+			{op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, findings: []string{"warning DRM004 nodes", "warning DRM071 nodes"}},
 			{
 				op: plan.Migrate, pool: "gpunp", refused: true, class: ownClass,
 				findings: []string{"blocker DRM004 pool/gpunp", noDriver, "warning DRM090 pool/gpunp", "warning DRM122 pool/gpunp"},
 				batches:  node + "0 | " + node + "1",
+				evicted:  []string{"speech/whisper-58f7c6d9b-7kq2m", "speech/whisper-58f7c6d9b-vz4xn"},
+			},
+		},
+	}
+}
+
+// aksNewPool has what the managed pool cannot be: nodes without the plugin, with the
+// driver. One is cordoned, so that two devices are free for two pods.
+func aksNewPool() site {
+	const old, fresh = "aks-gpunp-20488217-vmss00000", "aks-gpudra-71840263-vmss00000"
+	return site{
+		name:   "aks-new-pool",
+		owners: map[string]string{"dra-driver-nvidia-gpu/dra-driver-nvidia-gpu-kubelet-plugin": "nobody"},
+		plans: []wanted{
+			{
+				op: plan.Migrate, pool: "gpunp", into: "gpudra", class: ownClass,
+				findings: []string{"warning DRM052 pool/gpudra"},
+				batches:  fresh + "0 | " + fresh + "1 | " + old + "0 | " + old + "1",
+				skipped:  []string{fresh + "2 is cordoned by somebody else, and is not uncordoned by this run"},
 				evicted:  []string{"speech/whisper-58f7c6d9b-7kq2m", "speech/whisper-58f7c6d9b-vz4xn"},
 			},
 		},
@@ -63,8 +83,8 @@ func bottlerocket() site {
 		owners: map[string]string{static: "nobody"},
 		plans: []wanted{
 			{
-				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, refused: true,
-				findings:  []string{"blocker DRM004 nodes"},
+				op: plan.Prepare, manifests: nvidiaDriver, class: heldClass,
+				findings:  []string{"warning DRM004 nodes"},
 				restarted: []string{static + "-kz9wt"},
 			},
 			{

@@ -39,6 +39,8 @@ type wanted struct {
 	op plan.Operation
 	// pool is the pool's name; selector is for pools that no well-known label names.
 	pool, selector string
+	// into is the pool that the workloads move to.
+	into string
 	// manifests are the driver's folder for prepare; empty if the driver runs.
 	manifests string
 	// findings are all of them: severity, code, object.
@@ -158,6 +160,9 @@ func (w wanted) name() string {
 	if w.pool == "" {
 		return string(w.op)
 	}
+	if w.into != "" {
+		return string(w.op) + "-" + w.pool + "-into-" + w.into
+	}
 	return string(w.op) + "-" + w.pool
 }
 
@@ -250,6 +255,9 @@ func (c site) plan(t *testing.T, s *cluster.Snapshot, w wanted) *plan.Plan {
 			in.Settings.KubeletGrace = metav1.Duration{Duration: plan.DefaultKubeletGrace}
 		}
 		in.Pool, err = cluster.SelectPool(s, w.pool, w.selector)
+		if err == nil && w.into != "" {
+			in.Into, err = cluster.SelectPool(s, w.into, "")
+		}
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ const (
 // the owner, shows what is to change there, and is refused until it has.
 func sites() []site {
 	return []site{
-		standaloneChart(), staticManifest(), gpuOperator(), gke(), aksManaged(), bottlerocket(), eksKarpenter(),
+		standaloneChart(), staticManifest(), gpuOperator(), gke(), aksManaged(), aksNewPool(), bottlerocket(), eksKarpenter(),
 		openShift(), migMixed(), timeSlicing(), doubleAdvertised(), amd(), migrated(), cpuOnly(), computeDomains(),
 	}
 }

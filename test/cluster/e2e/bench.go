@@ -111,7 +111,11 @@ func NewBench(ctx context.Context, o BenchOptions) (_ *Bench, err error) {
 		return nil, err
 	}
 	for _, n := range o.Nodes {
-		if why := Eventually(ctx, patience, func() string { return b.Allocatable(ctx, n.Name, n.GPUs) }); why != "" {
+		offered := n.GPUs
+		if o.Plugin.DaemonSet == nil && !slices.ContainsFunc(o.Plugin.Pods, func(p *corev1.Pod) bool { return p.Spec.NodeName == n.Name }) {
+			offered = 0
+		}
+		if why := Eventually(ctx, patience, func() string { return b.Allocatable(ctx, n.Name, offered) }); why != "" {
 			return nil, errors.New(why)
 		}
 	}

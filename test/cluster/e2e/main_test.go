@@ -74,7 +74,7 @@ func newFixture(t *testing.T, o BenchOptions) *fixture {
 	if o.Binary == "" {
 		o.Binary = binaries.tool
 	}
-	if o.Plugin.DaemonSet == nil {
+	if o.Plugin.DaemonSet == nil && len(o.Plugin.Pods) == 0 {
 		o.Plugin = manifests.PluginStatic()
 	}
 	o.Dir, o.Log = t.TempDir(), t.Output()

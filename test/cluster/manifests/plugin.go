@@ -3,6 +3,7 @@ package manifests
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -11,14 +12,41 @@ type Plugin struct {
 	// Namespace is nil if the DaemonSet lives in one that every cluster has.
 	Namespace *corev1.Namespace
 	DaemonSet *appsv1.DaemonSet
+	// Pods are the plugin where no DaemonSet runs it, one for each node that has it.
+	Pods []*corev1.Pod
 }
 
 // Objects in the order in which they have to be created.
 func (p Plugin) Objects() []runtime.Object {
-	if p.Namespace == nil {
-		return []runtime.Object{p.DaemonSet}
+	var out []runtime.Object
+	if p.Namespace != nil {
+		out = append(out, p.Namespace)
 	}
-	return []runtime.Object{p.Namespace, p.DaemonSet}
+	if p.DaemonSet != nil {
+		out = append(out, p.DaemonSet)
+	}
+	for _, pod := range p.Pods {
+		out = append(out, pod)
+	}
+	return out
+}
+
+// PluginOfNodes stands for a plugin that is part of its nodes, as a service of their
+// image is: no DaemonSet owns it, and no label moves it.
+func PluginOfNodes(nodes ...string) Plugin {
+	template := PluginStatic().DaemonSet.Spec.Template.Spec
+	var out Plugin
+	for _, node := range nodes {
+		pod := &corev1.Pod{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "nvidia-k8s-device-plugin-" + node},
+			Spec:       *template.DeepCopy(),
+		}
+		pod.Spec.NodeName = node
+		pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		out.Pods = append(out.Pods, pod)
+	}
+	return out
 }
 
 // PluginStatic is the plugin from the vendor's single-file manifest: nobody owns
