@@ -122,6 +122,9 @@ func (o *verifyOptions) canaries(ctx context.Context, pool string, v *status.Ver
 	}
 	defer release()
 	for _, n := range v.Nodes {
+		if n.Left {
+			continue // closed for good
+		}
 		look := status.Look{What: "a canary sees exactly the devices of its claim", Result: status.OK}
 		if devices, err := canary(ctx, n.Name); err != nil {
 			if ctx.Err() != nil {

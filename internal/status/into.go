@@ -41,6 +41,12 @@ func (g *gatherer) rollbackInto(p cluster.NodePool, into string, back []*Node) *
 	return out
 }
 
+// left says that a node is one that workloads leave for another pool.
+func left(n cluster.NodeView) bool {
+	mark, err := cluster.ParseNodeState(n.Node)
+	return err == nil && mark != nil && (mark.Retired() || mark.Role == cluster.RoleOld)
+}
+
 // moved are the looks at a node of a move from one pool into another: one that workloads
 // have left has to be closed and empty, one that takes them to serve by the driver.
 func (v *verifier) moved(n cluster.NodeView, mark *cluster.NodeState) []Look {

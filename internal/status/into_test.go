@@ -90,6 +90,9 @@ func TestVerifyAnOldNode(t *testing.T) {
 		}
 		return result, len(v.Nodes)
 	}
+	if v := Verify(t.Context(), snap, target); !v.Nodes[0].Left || v.Nodes[1].Left {
+		t.Errorf("left are %t and %t, want the old node alone: no canary may run there", v.Nodes[0].Left, v.Nodes[1].Left)
+	}
 	if result, nodes := look(); result != OK || nodes != 2 {
 		t.Errorf("%s, %d nodes; want it closed, and the new node looked at, too", result, nodes)
 	}

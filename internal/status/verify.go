@@ -52,7 +52,10 @@ type Verification struct {
 
 // NodeVerified are the looks at one node.
 type NodeVerified struct {
-	Name  string `json:"name"`
+	Name string `json:"name"`
+	// Left is true for a node of the plugin that workloads leave, or have left, for
+	// another pool: nothing is to run there by DRA.
+	Left  bool   `json:"left,omitempty"`
 	Looks []Look `json:"looks"`
 }
 
@@ -91,7 +94,7 @@ func Verify(ctx context.Context, s *cluster.Snapshot, t Target) *Verification {
 	views := s.Views(nodes...)
 	for _, name := range nodes {
 		if view, ok := views[name]; ok && view.HasDevices(t.Resource, t.Driver) {
-			out.Nodes = append(out.Nodes, NodeVerified{Name: name, Looks: v.node(view)})
+			out.Nodes = append(out.Nodes, NodeVerified{Name: name, Left: left(view), Looks: v.node(view)})
 		}
 	}
 	out.Waiting = pending.WaitersOf(s, &t.Pool, pending.Options{Resource: t.Resource, Driver: t.Driver, Now: t.Now})
