@@ -68,7 +68,7 @@ func (o *checkOptions) runPod(ctx context.Context, ref podRef) error {
 			return err
 		}
 	}
-	s, err := a.look(ctx, cluster.LoadOptions{})
+	s, written, err := a.lookForPod(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (o *checkOptions) runPod(ctx context.Context, ref podRef) error {
 		return err
 	}
 	options := pending.Options{Resource: a.resource, Driver: a.driver, Now: a.Clock().Now()}
-	events, unseen, err := a.podEvents(ctx, pod)
+	events, unseen, err := a.podEvents(ctx, pod, written)
 	if err != nil {
 		return err
 	}
@@ -122,12 +122,25 @@ func (r podRef) find(s *cluster.Snapshot) (*cluster.Pod, error) {
 	}
 }
 
-// podEvents are the pod's events. Without them there is less to go by, and no reason to
-// give up.
-func (a *app) podEvents(ctx context.Context, pod *cluster.Pod) ([]cluster.PodEvent, []cluster.Unknown, error) {
+// lookForPod looks at the cluster, or at files and the events that they hold.
+func (a *app) lookForPod(ctx context.Context) (s *cluster.Snapshot, written []cluster.AboutPod, err error) {
+	if !a.offline() {
+		s, err = a.look(ctx, cluster.LoadOptions{})
+		return s, nil, err
+	}
+	s, err = a.lookAtFilesAndEvents(ctx, cluster.LoadOptions{}, func(e cluster.AboutPod) { written = append(written, e) })
+	return s, written, err
+}
+
+// podEvents are the pod's events: the cluster's, or those written in files. Without them
+// there is less to go by, and no reason to give up.
+func (a *app) podEvents(ctx context.Context, pod *cluster.Pod, written []cluster.AboutPod) ([]cluster.PodEvent, []cluster.Unknown, error) {
 	const part = "events"
-	if a.offline() {
-		return nil, []cluster.Unknown{{Part: part, Reason: "files are read without events"}}, nil
+	switch {
+	case a.offline() && len(written) == 0:
+		return nil, []cluster.Unknown{{Part: part, Reason: "the files hold none about pods; add what `kubectl get events -A -o yaml` prints"}}, nil
+	case a.offline():
+		return cluster.EventsOf(written, pod.Namespace, pod.Name, pod.UID), nil, nil
 	}
 	client, err := a.Client()
 	if err != nil {

@@ -25,10 +25,15 @@ func (a *app) offline() bool { return len(a.from) > 0 }
 
 // lookAtFiles reads what --from names.
 func (a *app) lookAtFiles(ctx context.Context, o cluster.LoadOptions) (*cluster.Snapshot, error) {
+	return a.lookAtFilesAndEvents(ctx, o, nil)
+}
+
+// lookAtFilesAndEvents hands on the events about pods, too, unless events is nil.
+func (a *app) lookAtFilesAndEvents(ctx context.Context, o cluster.LoadOptions, events func(cluster.AboutPod)) (*cluster.Snapshot, error) {
 	if slices.Contains(a.from, "") {
 		return nil, usageError("--from: name a file, a folder, or - for standard input")
 	}
-	s, ignored, err := a.readFiles(ctx, o)
+	s, ignored, err := a.readFiles(ctx, o, events)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +48,10 @@ func (a *app) lookAtFiles(ctx context.Context, o cluster.LoadOptions) (*cluster.
 
 // readFiles reads, or gives up when the context ends: a pipe that nobody writes to
 // would hold the process for ever.
-func (a *app) readFiles(ctx context.Context, o cluster.LoadOptions) (*cluster.Snapshot, map[string]int, error) {
+func (a *app) readFiles(ctx context.Context, o cluster.LoadOptions, events func(cluster.AboutPod)) (*cluster.Snapshot, map[string]int, error) {
 	var ignored map[string]int
 	s, err := interruptible(ctx, func() (s *cluster.Snapshot, err error) {
-		s, ignored, err = offline.Read(ctx, a.from, offline.Options{Namespace: o.Namespace, Advice: o.Advice, Stdin: a.In})
+		s, ignored, err = offline.Read(ctx, a.from, offline.Options{Namespace: o.Namespace, Advice: o.Advice, Stdin: a.In, Events: events})
 		return s, err
 	})
 	switch {

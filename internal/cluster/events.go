@@ -56,10 +56,41 @@ func PodEvents(ctx context.Context, client kubernetes.Interface, namespace, name
 			break
 		}
 	}
-	slices.SortStableFunc(out, func(a, b PodEvent) int {
+	return newest(out), nil
+}
+
+// newest are the last events, the newest first.
+func newest(list []PodEvent) []PodEvent {
+	slices.SortStableFunc(list, func(a, b PodEvent) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
 	})
-	return out[:min(len(out), keptEvents)], nil
+	return list[:min(len(list), keptEvents)]
+}
+
+// AboutPod is an event with the pod that it is about.
+type AboutPod struct {
+	Namespace, Name string
+	UID             types.UID
+	PodEvent
+}
+
+// EventOf reads an event; false if it is not about a pod.
+func EventOf(e *corev1.Event) (AboutPod, bool) {
+	of := e.InvolvedObject
+	return AboutPod{of.Namespace, of.Name, of.UID, podEvent(e)}, of.Kind == "Pod"
+}
+
+// EventsOf are those of a list that are about one pod, the newest first, at most 100. A
+// pod of another UID had the name before.
+func EventsOf(list []AboutPod, namespace, name string, uid types.UID) []PodEvent {
+	var out []PodEvent
+	for i := range list {
+		e := &list[i]
+		if e.Namespace == namespace && e.Name == name && (uid == "" || e.UID == "" || e.UID == uid) {
+			out = append(out, e.PodEvent)
+		}
+	}
+	return newest(out)
 }
 
 // podEvent reads an event of either API: the newer one has series instead of counts.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/conversion"
@@ -25,6 +26,7 @@ import (
 type collector struct {
 	namespace string // the tool's
 	advice    bool   // whether the parts for advice are wanted
+	events    func(cluster.AboutPod)
 	known     map[schema.GroupKind]resource
 	out       cluster.Snapshot
 	seen      map[identity]first
@@ -90,7 +92,7 @@ type list struct {
 
 func newCollector(o Options) *collector {
 	c := &collector{
-		namespace: o.Namespace, advice: o.Advice, known: resources(), seen: map[identity]first{}, equal: equality.Semantic.Copy(),
+		namespace: o.Namespace, advice: o.Advice, events: o.Events, known: resources(), seen: map[identity]first{}, equal: equality.Semantic.Copy(),
 		lists: map[string]bool{}, single: map[string]bool{}, spoilt: map[string]string{},
 		files: map[string]int{}, ignored: map[string]int{}, queries: map[string][][]cluster.Query{},
 	}
@@ -249,6 +251,8 @@ func (c *collector) take(raw []byte, assumed head, at place) (part string, err e
 		return "", c.putHeader(raw, at)
 	case h.Kind == QueryKind && gv.Group == groupOf(cluster.APIVersion):
 		return "", c.putQuery(raw, at)
+	case h.Kind == "Event" && gv == corev1.SchemeGroupVersion && c.events != nil:
+		return "", c.putEvent(raw, at)
 	case h.Kind == "ClusterRole" && gv == rbacv1.SchemeGroupVersion:
 		return "", c.putRole(raw, at)
 	case h.Kind == "APIGroup" && h.APIVersion == "v1":

@@ -40,6 +40,9 @@ type Options struct {
 	Namespace string
 	// Advice asks for the parts of cluster.AdviceParts too, as with cluster.Load.
 	Advice bool
+	// Events, if set, gets the events about pods: no part of a Snapshot. Without it they
+	// are passed over.
+	Events func(cluster.AboutPod)
 	// Stdin is read for the source "-".
 	Stdin io.Reader
 }

@@ -20,7 +20,7 @@ func TestDiagnosis(t *testing.T) {
 				"published: gpu.nvidia.com (8)\x1b[31m",
 			},
 			Remedy: "correct the expression: `kubectl get deviceclass gpu -o yaml`",
-			Unseen: []cluster.Unknown{{Part: "events", Reason: "files are read without events"}},
+			Unseen: []cluster.Unknown{{Part: "events", Reason: "the files hold none about pods"}},
 		})
 	})
 	golden(t, "diagnosis-none.txt", func(w *colorprofile.Writer) error {
