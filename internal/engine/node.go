@@ -193,11 +193,11 @@ func (n *nodeRun) switched(v cluster.NodeView) string {
 	if why := daemonPodsNotReady(v, n.plan.Driver.DaemonSets); why != "" {
 		return why
 	}
-	return devicesNotAs(v, n.plan.Driver.Name, n.advertised())
+	return devicesNotAs(v, n.plan.Driver.Name, n.plan.Resources, n.advertised())
 }
 
-// advertised are the UUIDs that the node had under the plugin; none if they are not
-// known.
+// advertised are the IDs of the devices that the node had under the plugin; none if they
+// are not known.
 func (n *nodeRun) advertised() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -113,7 +113,7 @@ func (w *world) served(claim func(*corev1.Pod) *resourcev1.ResourceClaim, code i
 }
 
 func canaryOptions(w *world, count int64) CanaryOptions {
-	return CanaryOptions{Wait: w.wait(time.Minute), Resource: "nvidia.com/gpu", Count: count, Driver: "gpu.nvidia.com", Image: "cuda:13"}
+	return CanaryOptions{Wait: w.wait(time.Minute), Resource: "nvidia.com/gpu", Count: count, Driver: "gpu.nvidia.com", Image: "cuda:13", Look: []string{"nvidia-smi", "-L"}}
 }
 
 func TestCanary(t *testing.T) {

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 // advertised merges the kubelet's entries. It sends one for each device and NUMA
@@ -46,7 +47,7 @@ func idsByResource(devices []*podresources.ContainerDevices) map[string][]string
 	for _, d := range devices {
 		ids := found[d.GetResourceName()]
 		for _, id := range d.GetDeviceIds() {
-			ids = append(ids, deviceID(id))
+			ids = append(ids, vendor.DeviceID(d.GetResourceName(), id))
 		}
 		if ids == nil {
 			// A resource without a healthy device is not the same as no resource.
@@ -59,14 +60,6 @@ func idsByResource(devices []*podresources.ContainerDevices) map[string][]string
 		found[resource] = slices.Compact(ids)
 	}
 	return found
-}
-
-// deviceID is the device behind a plugin's id. With time-slicing or MPS the NVIDIA
-// plugin advertises each device several times, as "<uuid>::<replica>"
-// (k8s-device-plugin, internal/rm/devices.go, AnnotatedID).
-func deviceID(id string) string {
-	device, _, _ := strings.Cut(id, "::")
-	return device
 }
 
 // devicesByClaim takes driver, pool and device name alone, each triplet once. The

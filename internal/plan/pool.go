@@ -11,6 +11,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 // migrate plans the move of a pool to DRA.
@@ -221,7 +222,7 @@ func OwnClass(resource, driver string) *resourcev1.DeviceClass {
 		Spec: resourcev1.DeviceClassSpec{
 			ExtendedResourceName: &resource,
 			Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
-				Expression: gate.Selector(resource, driver),
+				Expression: vendor.Selector(resource, driver),
 			}}},
 		},
 	}
