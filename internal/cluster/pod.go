@@ -85,6 +85,11 @@ type Pod struct {
 	// ask of node labels, each once and sorted by key. Terms are alternatives, so that
 	// not each of these has to hold.
 	NodeLabels []corev1.NodeSelectorRequirement
+	// Tolerations are spec.tolerations without those that admission gives to every pod.
+	Tolerations []corev1.Toleration
+	// CPU and Memory are what the scheduler counts of the pod's requests, in thousandths
+	// of a CPU and in bytes.
+	CPU, Memory int64
 	// ClaimTemplates are the ResourceClaimTemplates of spec.resourceClaims, in order.
 	ClaimTemplates []string
 	// Scheduled is the condition PodScheduled as long as it is not true; nil for a pod

@@ -120,6 +120,19 @@ func nodeLabels(spec *corev1.PodSpec) []corev1.NodeSelectorRequirement {
 }
 
 // scheduled is the condition of a pod that waits for a scheduler.
+// tolerations leaves out what every pod has: the five minutes on a node that is not
+// ready (plugin/pkg/admission/defaulttolerationseconds/admission.go, v1.37.2).
+func tolerations(spec *corev1.PodSpec) []corev1.Toleration {
+	var out []corev1.Toleration
+	for _, t := range spec.Tolerations {
+		outage := t.Key == corev1.TaintNodeNotReady || t.Key == corev1.TaintNodeUnreachable
+		if !outage || t.Effect != corev1.TaintEffectNoExecute {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
 func scheduled(p *corev1.Pod) *Condition {
 	for i := range p.Status.Conditions {
 		if c := &p.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {

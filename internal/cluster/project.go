@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/kubectl/pkg/util/qos"
 )
 
@@ -31,12 +32,15 @@ func ProjectPod(p *corev1.Pod) Pod {
 		Group:         podGroup(p),
 		Queue:         p.Labels[QueueLabel],
 		NodeLabels:    nodeLabels(&p.Spec),
+		Tolerations:   tolerations(&p.Spec),
 		Scheduled:     scheduled(p),
 		Reason:        bounded(p.Status.Reason, maxReason),
 		Message:       bounded(p.Status.Message, maxMessage),
 	}
 	out.Waiting, out.WaitingMessage = waiting(p)
 	out.putPolicies(&p.Spec)
+	counted := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})
+	out.CPU, out.Memory = counted.Cpu().MilliValue(), counted.Memory().Value()
 	if out.IsHelper() {
 		out.HelperNode = p.Annotations[HelperNodeAnnotation]
 	}
