@@ -153,10 +153,14 @@ func TestConditions(t *testing.T) {
 
 		{"the GPUs are those from before", viewWith(func(v *cluster.NodeView) {
 			v.Slices = []resourcev1.ResourceSlice{slice(1, 1, time.Time{}, "GPU-a", "GPU-b")}
-		}), func(v cluster.NodeView) string { return devicesNotAs(v, testDriver, resources, []string{"GPU-b", "GPU-a"}) }, ""},
+		}), func(v cluster.NodeView) string {
+			return devicesNotAs(v, testDriver, resources, []string{"GPU-b", "GPU-a"})
+		}, ""},
 		{"one is missing and another is there", viewWith(func(v *cluster.NodeView) {
 			v.Slices = []resourcev1.ResourceSlice{slice(1, 1, time.Time{}, "GPU-a", "GPU-c")}
-		}), func(v cluster.NodeView) string { return devicesNotAs(v, testDriver, resources, []string{"GPU-a", "GPU-b"}) },
+		}), func(v cluster.NodeView) string {
+			return devicesNotAs(v, testDriver, resources, []string{"GPU-a", "GPU-b"})
+		},
 			"published devices are not the node's GPUs: missing GPU-b, unexpected GPU-c"},
 		{"a pool of which a slice is missing is not used by the scheduler", viewWith(func(v *cluster.NodeView) {
 			v.Slices = []resourcev1.ResourceSlice{slice(1, 2, time.Time{}, "GPU-a")}

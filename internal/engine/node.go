@@ -70,6 +70,10 @@ func (n *nodeRun) run(ctx context.Context) error {
 	began := n.deps.Clock.Now()
 	if done, err := n.finished(); err != nil {
 		return err
+	} else if again, err := n.settledBefore(); err != nil {
+		return err
+	} else if done && again {
+		return n.unsettle(ctx)
 	} else if done {
 		n.emit(event.StepSkipped{Stamp: n.stamp(), Node: n.ref.Name, Step: plan.StepMark, Reason: "done by an earlier run"})
 		return nil

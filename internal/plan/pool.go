@@ -165,7 +165,8 @@ const (
 func (s Skip) done() bool { return s.Why == onPluginWhy || strings.HasPrefix(s.Why, onDRAWhy) }
 
 // migrated says why a migration has nothing to do on a node. A node that was opened
-// but has not settled stays in: its kubelet still remembers the plugin.
+// but has not settled, or that has met the plugin again since, stays in: its kubelet
+// still remembers the plugin.
 func (b *builder) migrated(v cluster.NodeView) string {
 	if !v.HasDevices(b.in.Resource, b.in.Driver) {
 		return "has no " + b.in.Resource
@@ -173,7 +174,8 @@ func (b *builder) migrated(v cluster.NodeView) string {
 	state, err := cluster.ParseNodeState(v.Node)
 	at, known := b.p.Gate.StateOf(v.Node.Labels)
 	if err == nil && state != nil && known && at == gate.DRA &&
-		state.Operation == string(Migrate) && state.OpenedAt != nil && state.SettledAt != nil {
+		state.Operation == string(Migrate) && state.OpenedAt != nil && state.SettledAt != nil &&
+		b.inv.MetAgain(v, b.in.Resource, state.SettledAt.Time) == "" {
 		return onDRAWhy + state.Run
 	}
 	return ""

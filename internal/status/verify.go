@@ -181,7 +181,11 @@ func (v *verifier) settled(n cluster.NodeView) Look {
 	case mark.SettledAt == nil:
 		why = fmt.Sprintf("run %s has not settled the node: `dramigrate %s %s` goes on with it", mark.Run, verbOf(mark.Operation), mark.Pool)
 	default:
-		return Look{What: what, Result: OK}
+		met := v.inv.MetAgain(n, v.t.Resource, mark.SettledAt.Time)
+		if met == "" {
+			return v.look(what, "", "", cluster.PartPods)
+		}
+		why = fmt.Sprintf("the kubelet has met the plugin again since the node had settled (%s): keep the plugin off, and `dramigrate apply %s` settles the node anew", met, mark.Pool)
 	}
 	return Look{What: what, Result: Unknown, Detail: why}
 }
