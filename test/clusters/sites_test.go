@@ -72,6 +72,7 @@ func staticManifest() site {
 				op: plan.Migrate, pool: "train-a100", selector: "pool=train-a100", refused: true, class: ownClass,
 				findings: []string{"blocker DRM015 " + ds, noDriver,
 					"blocker DRM019 pod/research/notebook-anna", "blocker DRM019 pod/research/notebook-anna", // bare, and an emptyDir
+					"warning DRM122 pool/train-a100", // no other node has four GPUs left for finetune-0
 					"warning DRM138 daemonset/monitoring/dcgm-exporter"},
 				batches: "a100-1 | a100-2",
 				evicted: []string{"research/finetune-0", "research/notebook-anna"}, // old-eval has ended
@@ -186,15 +187,12 @@ func doubleAdvertised() site {
 		owners: map[string]string{static: "nobody", driver: "nobody"},
 		plans: []wanted{
 			{
-				// The run goes on: the closed node first. The node with two mechanisms is done
-				// as far as the tool's marks go, and stops everything.
+				// The run goes on: the closed node first. The node with two mechanisms stops
+				// everything, and has to settle again: its kubelet has met the plugin since.
 				op: plan.Migrate, pool: "gpu-a", refused: true, class: "adopt gpu.nvidia.com",
 				findings: []string{"blocker DRM010 node/" + n("12"), "warning DRM122 pool/gpu-a"},
-				batches:  n("13") + " | " + n("14"),
-				skipped: []string{
-					n("11") + " is on DRA already, by run r-20260914-0841-7k2q",
-					n("12") + " is on DRA already, by run r-20260914-0841-7k2q",
-				},
+				batches:  n("13") + " | " + n("12") + " | " + n("14"),
+				skipped:  []string{n("11") + " is on DRA already, by run r-20260914-0841-7k2q"},
 				// The record of a failed attempt by DRA makes no pod DRA-backed.
 				evicted: []string{"apps/index-0", "apps/chat-7b5f8d9c6-v4ncz"},
 			},
@@ -281,7 +279,7 @@ func gaudi() site {
 func tpu() site {
 	return site{
 		name: "tpu", resource: "google.com/tpu", driver: "tpu.google.com",
-		owners: map[string]string{"kube-system/tpu-device-plugin": "addon manager"},
+		owners: map[string]string{"kube-system/tpu-device-plugin": "addon manager in mode Reconcile"},
 		plans: []wanted{{
 			op: plan.Migrate, pool: "v5e", gate: "gke-tpu", refused: true, class: "create dramigrate-google-tpu",
 			findings: []string{
