@@ -62,6 +62,9 @@ type Input struct {
 	Runs      bool
 	Offline   bool
 	Namespace string
+	// HelperImage is the image of the helper pods, PullSecret the Secret of the tool's
+	// namespace to pull it with; empty if they are not known.
+	HelperImage, PullSecret string
 	// EditOwned and WaitForOwner are prepare's flags for DaemonSets that somebody owns:
 	// edit them all the same, or wait until their owner has.
 	EditOwned, WaitForOwner bool

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
 func TestDRM120(t *testing.T) {
@@ -67,8 +70,8 @@ func TestDRM122(t *testing.T) {
 	pool := []string{"warning pool/gpu"}
 	try(t, "DRM122", []given{
 		{"room on the next node", Migrate, prepared, nil, nil, ""},
-		{"nothing is free", Migrate, prepared, full, pool, "the pods of node n1 alone need 2 devices (replicaset/team/train, replicaset/team/train-2), and of those on other nodes that their node selectors admit 0 are free"},
-		{"one of two is free", Migrate, prepared, func(s *state) { full(s); s.pod("other").Requests[0].Count = 1 }, pool, "and of those on other nodes that their node selectors admit 1 is free: while such a node is closed pods with about 1 device wait"},
+		{"nothing is free", Migrate, prepared, full, pool, "the pods of node n1 alone need 2 devices (replicaset/team/train, replicaset/team/train-2), and other nodes that admit them have room for pods with none of these"},
+		{"one of two is free", Migrate, prepared, func(s *state) { full(s); s.pod("other").Requests[0].Count = 1 }, pool, "and other nodes that admit them have room for pods with 1 of these: while such a node is closed pods with about 1 device wait"},
 		{"both are free elsewhere", Migrate, prepared, func(s *state) { full(s); s.pod("other").Phase = corev1.PodSucceeded }, nil, ""},
 		{"free where they may not go", Migrate, prepared, func(s *state) {
 			full(s)
@@ -76,17 +79,45 @@ func TestDRM122(t *testing.T) {
 			for _, p := range []string{"train", "train-2"} {
 				s.pod(p).NodeLabels = needs("karpenter.sh/nodepool", "gpu")
 			}
-		}, pool, "admit 0 are free"},
+		}, pool, "with none of these"},
 		{"free on a node that is cordoned", Migrate, prepared, func(s *state) {
 			full(s)
 			s.pod("other").Phase = corev1.PodSucceeded
 			s.node("m1").Spec.Unschedulable = true
 		}, pool, ""},
+		{"free behind a taint that they do not tolerate", Migrate, prepared, func(s *state) {
+			full(s)
+			s.pod("other").Phase = corev1.PodSucceeded
+			taint("m1", "team")(s)
+		}, pool, "with none of these"},
+		{"free behind a taint that one of them tolerates", Migrate, prepared, func(s *state) {
+			full(s)
+			s.pod("other").Phase = corev1.PodSucceeded
+			taint("m1", "team")(s)
+			s.pod("train").Placement = &cluster.Placement{Tolerations: []corev1.Toleration{{Key: "team", Operator: corev1.TolerationOpExists}}}
+		}, pool, "with 1 of these"},
+		{"free, and no memory for both", Migrate, prepared, func(s *state) {
+			full(s)
+			s.pod("other").Phase = corev1.PodSucceeded
+			s.node("m1").Status.Allocatable[corev1.ResourceMemory] = resource.MustParse("10Gi")
+			s.pod("train").Memory, s.pod("train-2").Memory = 6<<30, 6<<30
+		}, pool, "with 1 of these"},
+		{"free, and the CPU is taken", Migrate, prepared, func(s *state) {
+			full(s)
+			s.pod("other").Requests, s.pod("other").CPU = nil, 3500
+			s.node("m1").Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("4")
+			s.pod("train").CPU, s.pod("train-2").CPU = 1000, 500
+		}, pool, "with 1 of these"},
+		{"a pod's two devices on two nodes are no room for it", Migrate, prepared, func(s *state) { // 2 on n1 by one pod, 1 free on n2, 1 on m1
+			s.pod("train").Requests[0].Count = 2
+			s.addPod("serve", "n2", 1)
+			s.addPod("other", "m1", 1)
+		}, pool, "with none of these"},
 		{"back, by the driver's devices", Rollback, migrated, func(s *state) { // gpu-1 of n1, two of n2, two of m1
 			s.addPod("serve", "n2", 2)
 			s.bridge("serve", gpu, "n2", "gpu-0")
 			s.addPod("other", "m1", 2)
-		}, pool, "node n2 alone need 2 devices (replicaset/team/serve), and of those on other nodes that their node selectors admit 1 is free"},
+		}, pool, "node n2 alone need 2 devices (replicaset/team/serve), and other nodes that admit them have room for pods with none of these: while such a node is closed pods with about 2 devices wait"},
 		{"no pod has a device", Migrate, prepared, func(s *state) { full(s); s.Pods = s.Pods[:3] }, nil, ""},
 	})
 }

@@ -10,7 +10,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
-	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 func drm014() Check {
@@ -115,19 +115,19 @@ func forOther(class *resourcev1.DeviceClass, driver string) string {
 // ofOtherTypes compares what a class selects with what pods mean that ask for the
 // resource, where it is known how the driver marks that.
 func (in Input) ofOtherTypes(selected cluster.Devices, sample []resourcev1.ResourceSlice, f Finding) []Finding {
-	whole, known := gate.WholeDeviceOf(in.Resource, in.Driver)
-	if !known || whole.Attribute != "type" {
+	whole, known := vendor.DeviceOf(in.Resource, in.Driver)
+	if !known || whole.Attribute == "" {
 		return nil
 	}
 	count := map[string]int{}
 	for _, d := range selected {
-		count[d.Type]++
+		count[d.Kind]++
 	}
 	all := 0
 	for i := range sample {
 		devices, _ := cluster.DevicesOf(sample[i:i+1], in.Driver)
 		for _, d := range devices {
-			if d.Type == whole.Value {
+			if d.Kind == whole.Value {
 				all++
 			}
 		}
@@ -137,12 +137,12 @@ func (in Input) ofOtherTypes(selected cluster.Devices, sample []resourcev1.Resou
 	for _, kind := range slices.Sorted(maps.Keys(count)) {
 		if kind != whole.Value {
 			g := f
-			g.Message = fmt.Sprintf("it maps %s and selects %d devices of type %q as well: a pod that asks for one %s may get such a one", in.Resource, count[kind], kind, in.Resource)
+			g.Message = fmt.Sprintf("it maps %s and selects %d devices of %s %q as well: a pod that asks for one %s may get such a one", in.Resource, count[kind], whole.Attribute, kind, in.Resource)
 			out = append(out, g)
 		}
 	}
 	if missed := all - count[whole.Value]; missed > 0 {
-		f.Message = fmt.Sprintf("it maps %s and selects %d of the %d devices of type %q that were looked at: no pod that asks for %s gets the others", in.Resource, count[whole.Value], all, whole.Value, in.Resource)
+		f.Message = fmt.Sprintf("it maps %s and selects %d of the %d devices of %s %q that were looked at: no pod that asks for %s gets the others", in.Resource, count[whole.Value], all, whole.Attribute, whole.Value, in.Resource)
 		out = append(out, f)
 	}
 	return out

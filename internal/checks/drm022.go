@@ -1,7 +1,12 @@
 package checks
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
@@ -25,11 +30,39 @@ func drm022() Check {
 			if len(drivers) == 0 {
 				return nil // DRM015 says so
 			}
-			return in.stranded(drivers, gate.DRA, "").findings(in, Finding{
-				Code:     "DRM022",
-				Severity: Blocker,
-				Remedy:   "make the driver's DaemonSet fit the node: its node selector, affinity and tolerations against the node's labels and taints",
-			})
+			nodes := in.stranded(drivers, gate.DRA, "")
+			var out []Finding
+			for _, evidence := range slices.Sorted(maps.Keys(nodes)) {
+				// Nodes with one reason may lack different labels.
+				byRemedy := map[string]nodeGroups{}
+				for _, name := range nodes[evidence] {
+					remedy := in.landing(drivers, in.views[name].Node)
+					if byRemedy[remedy] == nil {
+						byRemedy[remedy] = nodeGroups{}
+					}
+					byRemedy[remedy].add(evidence, name)
+				}
+				for _, remedy := range slices.Sorted(maps.Keys(byRemedy)) {
+					out = append(out, byRemedy[remedy].findings(in, Finding{Code: "DRM022", Severity: Blocker, Remedy: remedy})...)
+				}
+			}
+			return out
 		},
 	}
+}
+
+// landing says what lets a driver's pod onto a node of which the labels are wanting, or
+// in general if it is something else.
+func (in Input) landing(drivers []*appsv1.DaemonSet, node *corev1.Node) string {
+	var wants []string
+	for _, ds := range drivers {
+		if w := gate.Wants(ds, in.Gate.With(node, gate.DRA)); len(w) > 0 {
+			wants = append(wants, daemonSetObject(ds)+" wants "+few(w))
+		}
+	}
+	const fit = "make the driver's DaemonSet fit the node: its node selector, affinity and tolerations against the node's labels and taints"
+	if len(wants) == 0 {
+		return fit
+	}
+	return strings.Join(wants, "; ") + ": label the nodes so, in the configuration of their node group as well, or " + fit
 }

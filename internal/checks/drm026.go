@@ -10,6 +10,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 func drm026() Check {
@@ -72,37 +73,29 @@ const (
 	// pluginSwitch is the GPU Operator's label for the plugin of a node. While it
 	// reloads the driver it adds pausedFor to the value
 	// (NVIDIA/k8s-driver-manager, cmd/driver-manager/main.go).
-	pluginSwitch = "nvidia.com/gpu.deploy.device-plugin"
+	pluginSwitch = vendor.DeployPlugin
 	pausedFor    = "paused-for-"
 )
 
 // shows says by which label a node shows that it has devices of the resource's
 // vendor; empty if by none.
 func shows(n *corev1.Node, resource string) string {
-	switch vendor, _, _ := strings.Cut(resource, "/"); vendor {
-	case "nvidia.com":
+	domain, _, _ := strings.Cut(resource, "/")
+	if domain == nvidiaDomain {
 		if v := n.Labels[pluginSwitch]; strings.Contains(v, pausedFor) {
 			return fmt.Sprintf("label %s=%s: the GPU Operator is at work on it", pluginSwitch, v)
 		}
 		if count, err := strconv.Atoi(n.Labels[gfdCount]); err == nil && count > 0 {
 			return fmt.Sprintf("label %s=%d", gfdCount, count)
 		}
-		if v := n.Labels[gkeAccelerator]; strings.HasPrefix(v, "nvidia-") {
-			return fmt.Sprintf("label %s=%s", gkeAccelerator, v)
+	}
+	v, _ := vendor.OfDomain(domain)
+	for _, l := range v.NodeLabels {
+		if on := l.On(n.Labels); on != "" {
+			return "label " + on
 		}
-		return labelled(n, "nvidia.com/gpu.present", "true")
-	case "amd.com":
-		return labelled(n, "feature.node.kubernetes.io/amd-gpu", "true")
-	default:
-		return ""
 	}
+	return ""
 }
 
-const gkeAccelerator = "cloud.google.com/gke-accelerator"
-
-func labelled(n *corev1.Node, key, value string) string {
-	if n.Labels[key] != value {
-		return ""
-	}
-	return "label " + key + "=" + value
-}
+const gkeAccelerator = vendor.GKEAccelerator

@@ -3,15 +3,17 @@ package checks
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 func drm027() Check {
 	return Check{
 		Code:        "DRM027",
 		Title:       "The driver cannot take over the plugin's devices",
-		Why:         "A node is opened only when the driver publishes the very devices that the plugin had. A driver that does not run its part for them, or that publishes devices without the UUID by which they are compared, would leave the first node closed.",
+		Why:         "A node is opened only when the driver publishes the very devices that the plugin had. A driver that does not run its part for them, or that publishes devices without what they are compared by (a UUID, a PCI address, a serial number), would leave the first node closed.",
 		Fix:         "Switch that part of the driver on, for switched nodes alone.",
 		Sources:     []string{"kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm, values.yaml, resources.gpus.enabled"},
 		Unskippable: true,
@@ -30,9 +32,13 @@ func drm027() Check {
 					})
 				}
 			}
+			join := vendor.JoinOf(in.Driver)
+			if join.Key == vendor.NoKey {
+				return out // DRM079 says so
+			}
 			for i := range in.Snapshot.Slices {
 				devices, _ := cluster.DevicesOf(in.Snapshot.Slices[i:i+1], in.Driver)
-				at := slices.IndexFunc(devices, func(d cluster.Device) bool { return d.UUID == "" })
+				at := slices.IndexFunc(devices, func(d cluster.Device) bool { return d.Key == "" })
 				if at < 0 {
 					continue
 				}
@@ -40,9 +46,9 @@ func drm027() Check {
 					Code:     "DRM027",
 					Severity: Blocker,
 					Object:   "driver/" + in.Driver,
-					Message: fmt.Sprintf("device %s of pool %s has no attribute uuid, by which the driver's devices are compared with the plugin's",
-						devices[at].Name, devices[at].Pool),
-					Remedy: "this version moves only devices that both mechanisms know by one UUID: leave the pool on the plugin",
+					Message: fmt.Sprintf("device %s of pool %s has no attribute %s, by which the driver's devices are compared with the plugin's",
+						devices[at].Name, devices[at].Pool, strings.Join(join.Attributes, " or ")),
+					Remedy: fmt.Sprintf("this version moves only devices that both mechanisms know by one %s: leave the pool on the plugin", join.Key),
 				})
 			}
 			return out

@@ -2,7 +2,6 @@ package checks
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
@@ -47,7 +46,8 @@ func drm039() Check {
 }
 
 // noLongerPublished are the devices that the plugin had before the node was switched,
-// by UUID, and that the driver does not publish on a node that is open.
+// by their key, and that the driver does not publish on a node that is open. Without a
+// key nothing tells which these are.
 func (in Input) noLongerPublished(v cluster.NodeView) []string {
 	st, err := cluster.ParseNodeState(v.Node)
 	if in.Operation != Rollback && in.Operation != Verify || err != nil || st == nil || st.OpenedAt == nil {
@@ -57,11 +57,5 @@ func (in Input) noLongerPublished(v cluster.NodeView) []string {
 	if incomplete != "" {
 		return nil // nothing is known; DRM041 says so
 	}
-	have := devices.UUIDs()
-	gone := slices.DeleteFunc(slices.Clone(st.Advertised), func(uuid string) bool {
-		_, there := slices.BinarySearch(have, uuid)
-		return there
-	})
-	slices.Sort(gone)
-	return gone
+	return devices.Diff(in.Driver, in.Resources, st.Advertised).Missing
 }

@@ -7,7 +7,7 @@ import (
 
 	resourcev1 "k8s.io/api/resource/v1"
 
-	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 func drm049() Check {
@@ -20,7 +20,7 @@ func drm049() Check {
 		Operations: []string{Prepare, Migrate, MigrateInto},
 		Advises:    true,
 		Run: func(in Input) []Finding {
-			if _, known := gate.WholeDeviceOf(in.Resource, in.Driver); known || in.NewClassObject == nil {
+			if d, _ := vendor.DeviceOf(in.Resource, in.Driver); d.Whole() || in.NewClassObject == nil {
 				return nil
 			}
 			looks := slices.ContainsFunc(in.NewClassObject.Spec.Selectors, func(s resourcev1.DeviceSelector) bool {

@@ -1,10 +1,15 @@
 package checks
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/words"
@@ -14,7 +19,7 @@ func drm122() Check {
 	return Check{
 		Code:       "DRM122",
 		Title:      "Evicted pods have nowhere else to go",
-		Why:        "While a node is closed its pods need devices on others. Where the pool is the only capacity, they wait until the node is open again: minutes in which the workload is smaller or away. The count here is coarse: free devices of open nodes that the pods' node selectors admit; taints, memory, affinity between pods and what other pods take meanwhile are not looked at.",
+		Why:        "While a node is closed its pods need devices on others. Where the pool is the only capacity, they wait until the node is open again: minutes in which the workload is smaller or away. The count here is coarse: free devices of open nodes that the pods' node selectors and tolerations admit and that have the CPU and memory for them; affinity between pods and what other pods take meanwhile are not looked at.",
 		Fix:        "Accept the wait, scale the workload down for the window, or bring a spare node.",
 		Sources:    []string{"KEP-5004, \"one node at a time\"", "kubernetes-sigs/karpenter#740"},
 		Advises:    true,
@@ -25,14 +30,7 @@ func drm122() Check {
 			if need == 0 {
 				return nil
 			}
-			free := in.freeDevices()
-			var room int64
-			for i := range in.Snapshot.Nodes {
-				n := &in.Snapshot.Nodes[i]
-				if n.Name != node && free[n.Name] > 0 && !n.Spec.Unschedulable && slices.ContainsFunc(moving, func(p cluster.Pod) bool { return admits(n, p.NodeLabels) }) {
-					room += free[n.Name]
-				}
-			}
+			room := in.roomFor(moving, node)
 			if room >= need {
 				return nil
 			}
@@ -47,12 +45,79 @@ func drm122() Check {
 			slices.Sort(names)
 			return []Finding{{
 				Code: "DRM122", Severity: Warning, Object: in.poolObject(),
-				Message: fmt.Sprintf("the pods of node %s alone need %s (%s), and of those on other nodes that their node selectors admit %s free: while such a node is closed pods with about %s wait",
-					node, words.Count(int(need), "device"), few(names), words.Plural(int(room), "is", "are"), words.Count(int(need-room), "device")),
+				Message: fmt.Sprintf("the pods of node %s alone need %s (%s), and other nodes that admit them have room for pods with %s of these: while such a node is closed pods with about %s wait",
+					node, words.Count(int(need), "device"), few(names), orNo(int(room)), words.Count(int(need-room), "device")),
 				Remedy: "accept that they wait for their node, with small batches (--max-unavailable 1), scale the workload down for the window, or add a node",
 			}}
 		},
 	}
+}
+
+func orNo(n int) string {
+	if n == 0 {
+		return "none"
+	}
+	return strconv.Itoa(n)
+}
+
+// roomFor is how many of the devices that the pods need they find on open nodes other
+// than the one: pod by pod, those with the most devices first, each on the first node
+// that has all that it asks for.
+func (in Input) roomFor(pods []cluster.Pod, but string) int64 {
+	free := in.freeDevices()
+	type left struct{ cpu, memory int64 }
+	room := map[string]left{}
+	for i := range in.Snapshot.Nodes {
+		n := &in.Snapshot.Nodes[i]
+		l := left{math.MaxInt64, math.MaxInt64}
+		if q, has := n.Status.Allocatable[corev1.ResourceCPU]; has {
+			l.cpu = q.MilliValue()
+		}
+		if q, has := n.Status.Allocatable[corev1.ResourceMemory]; has {
+			l.memory = q.Value()
+		}
+		room[n.Name] = l
+	}
+	for i := range in.Snapshot.Pods {
+		p := &in.Snapshot.Pods[i]
+		if l, known := room[p.Node]; known && free[p.Node] > 0 && !p.Finished() {
+			room[p.Node] = left{l.cpu - p.CPU, l.memory - p.Memory}
+		}
+	}
+	pods = slices.Clone(pods)
+	slices.SortStableFunc(pods, func(a, b cluster.Pod) int {
+		return cmp.Compare(devicesOf(&b, in.Resources), devicesOf(&a, in.Resources))
+	})
+	var placed int64
+	for i := range pods {
+		p := &pods[i]
+		devices := devicesOf(p, in.Resources)
+		for j := range in.Snapshot.Nodes {
+			n := &in.Snapshot.Nodes[j]
+			l := room[n.Name]
+			if n.Name == but || n.Spec.Unschedulable || free[n.Name] < devices || l.cpu < p.CPU || l.memory < p.Memory ||
+				!admits(n, p.NodeLabels) || !tolerates(p, n) {
+				continue
+			}
+			free[n.Name] -= devices
+			room[n.Name] = left{l.cpu - p.CPU, l.memory - p.Memory}
+			placed += devices
+			break
+		}
+	}
+	return placed
+}
+
+// tolerates says that no taint of the node keeps the pod off.
+func tolerates(p *cluster.Pod, n *corev1.Node) bool {
+	var tolerated []corev1.Toleration
+	if p.Placement != nil {
+		tolerated = p.Placement.Tolerations
+	}
+	_, found := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), n.Spec.Taints, tolerated, func(t *corev1.Taint) bool {
+		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+	}, false)
+	return !found
 }
 
 // fullest is the node whose evicted pods need the most devices, the first by name.

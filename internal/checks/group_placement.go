@@ -27,5 +27,7 @@ func placement() []Check {
 		drm075(),
 		drm076(),
 		drm077(),
+		drm078(),
+		drm079(),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 const (
@@ -29,13 +30,14 @@ func (in Input) concerns(resource string) bool {
 	if slices.Contains(in.Resources, resource) || resource == in.Resource {
 		return true
 	}
-	vendor, _, _ := strings.Cut(in.Resource, "/")
-	name, same := strings.CutPrefix(resource, vendor+"/")
-	if !same || vendor != nvidiaDomain {
+	domain, _, _ := strings.Cut(in.Resource, "/")
+	name, same := strings.CutPrefix(resource, domain+"/")
+	if !same {
 		return false
 	}
-	return strings.HasPrefix(name, "gpu") || strings.HasPrefix(name, "mig-") || slices.Contains(hamiParts(), name) ||
-		name == "pgpu" || virtualName.MatchString(name) || modelName.MatchString(strings.ToLower(name))
+	v, _ := vendor.OfDomain(domain)
+	_, known := v.Named(name)
+	return known
 }
 
 // fate is what becomes of a request once the plugin is gone.
@@ -58,30 +60,16 @@ func (in Input) fateOf(resource string) (fate, string) {
 	if class, _ := in.Snapshot.ClassFor(resource); class != nil {
 		return served, ""
 	}
-	vendor, name, _ := strings.Cut(resource, "/")
-	switch {
-	case strings.HasSuffix(name, ".shared"):
+	domain, name, _ := strings.Cut(resource, "/")
+	if strings.HasSuffix(name, ".shared") {
 		return hopeless, "its devices are replicas of shared ones, and DRA hands out whole devices by such a name"
-	case vendor == nvidiaDomain && slices.Contains(hamiParts(), name):
-		return hopeless, "HAMi hands out parts of a device by it, and a request by DRA is for whole devices"
-	case vendor == nvidiaDomain && (name == "pgpu" || virtualName.MatchString(name)):
-		return hopeless, "it stands for a device of virtual machines (vGPU or passthrough), which the driver does not publish as a GPU"
-	default:
-		return classless, ""
 	}
+	v, _ := vendor.OfDomain(domain)
+	if known, _ := v.Named(name); known.Cannot != "" {
+		return hopeless, known.Cannot
+	}
+	return classless, ""
 }
-
-// hamiParts are the resources of HAMi beside its GPUs (Project-HAMi/HAMi,
-// pkg/device/nvidia).
-func hamiParts() []string { return []string{"gpumem", "gpumem-percentage", "gpucores", "priority"} }
-
-// virtualName is how NVIDIA's plugin for virtual machines names devices: after the chip
-// (GA102GL_A10) or the vGPU type (GRID_T4-2Q).
-var virtualName = regexp.MustCompile(`^[A-Z]{2}[0-9]{3}(GLM?)?_|^(GRID|NVIDIA)_|-[0-9]+[ABCQ]$`)
-
-// modelName is how forks of the plugin name GPUs by their model
-// (NVIDIA/k8s-device-plugin#424).
-var modelName = regexp.MustCompile(`^(t4|l4|p4|a2|([abhlpv]|gb|gh|rtx)[0-9]{2,4}[a-z]{0,2})([-._].*)?$`)
 
 // profileName is the resource of a MIG profile. The plugin writes the + of an attribute
 // as a dot, because a resource's name may not have it (NVIDIA/k8s-device-plugin,

@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,10 +76,35 @@ func TestDRM022(t *testing.T) {
 		{"labels that nothing sets on the pool", Migrate, prepared, func(s *state) {
 			s.daemonSet("driver").Spec.Template.Spec.NodeSelector = map[string]string{"feature.node.kubernetes.io/pci-0302_10de.present": "true"}
 		}, []string{"blocker pool/gpu"}, "nodes n1, n2"},
+		{"the label that is wanting is named", Migrate, prepared, func(s *state) {
+			s.daemonSet("driver").Spec.Template.Spec.NodeSelector = map[string]string{"gpu-mode": "dra"}
+			s.node("n1").Labels["gpu-mode"] = "dra"
+		}, []string{"blocker node/n2"}, "does not match the node's labels"},
 		{"a node of another pool", Migrate, prepared, taint("m1", "sku"), nil, ""},
 		{"the tool's own taint is lifted for it", Migrate, prepared, taint("n1", "dramigrate.dev/switching"), nil, ""},
 		{"no driver: prepare says so", Migrate, untouched, taint("n1", "sku"), nil, ""},
 	})
+}
+
+// The remedy names the label that a node lacks, and each node's own.
+func TestDRM022NamesLabels(t *testing.T) {
+	t.Parallel()
+	s := prepared()
+	s.daemonSet("driver").Spec.Template.Spec.NodeSelector = map[string]string{"gpu-mode": "dra", "zone": "a"}
+	s.node("n1").Labels["gpu-mode"] = "dra"
+	want := map[string]string{
+		"node/n1": "daemonset/kube-system/driver wants zone=a: label the nodes so, ",
+		"node/n2": "daemonset/kube-system/driver wants gpu-mode=dra, zone=a: label the nodes so, ",
+	}
+	for _, f := range Only(s.of(Migrate), []string{"DRM022"}) {
+		if start := want[f.Object]; start == "" || !strings.HasPrefix(f.Remedy, start) {
+			t.Errorf("%s: remedy %q, want one that starts with %q", f.Object, f.Remedy, start)
+		}
+		delete(want, f.Object)
+	}
+	if len(want) > 0 {
+		t.Errorf("no finding about %v", want)
+	}
 }
 
 func TestDRM025(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/engine"
 	"github.com/dramigrate/dramigrate/internal/helperpod"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 // canaryConfig is what the canaries of one pool need.
@@ -22,8 +23,9 @@ type canaryConfig struct {
 	wait                              time.Duration
 }
 
-// canaryFunc runs a canary on a node and says which devices it was given.
-type canaryFunc func(ctx context.Context, node string) (devices string, err error)
+// canaryFunc runs a canary on a node and says which devices it was given, and what of it
+// could not be looked at; empty if all was.
+type canaryFunc func(ctx context.Context, node string) (devices, unseen string, err error)
 
 // newCanary takes the pool's lock and returns a function that runs canaries under
 // it, and one that gives the lock back. Pods are made through a client that sends no
@@ -67,20 +69,24 @@ func (a *app) newCanary(ctx context.Context, c canaryConfig) (canaryFunc, func()
 	runner := helperpod.New(fenced, a.Clock(), helperpod.Config{
 		Namespace: c.namespace, Run: string(uuid.NewUUID())[:8], Image: c.image, PullSecret: c.pullSecret,
 	})
-	run := func(_ context.Context, node string) (string, error) {
+	v, _ := vendor.OfDriver(c.driver)
+	run := func(_ context.Context, node string) (string, string, error) {
 		// The lock's context ends with the verb's, and when the lock is lost.
 		result, err := runner.Canary(lock.Context(), node, helperpod.CanaryOptions{
 			Wait:     helperpod.Wait{Timeout: plan.CanaryDeadline, Report: a.waits("node/" + node)},
-			Resource: c.resource, Driver: c.driver, Image: c.image,
+			Resource: c.resource, Driver: c.driver, Image: c.image, Look: v.Look,
 		})
 		if err != nil {
-			return "", err
+			return "", "", err
+		}
+		if !result.Looked {
+			return "", result.Unseen(), nil
 		}
 		var names []string
 		for _, d := range result.Devices {
-			names = append(names, strings.TrimSpace(d.Name+" "+d.UUID))
+			names = append(names, strings.TrimSpace(d.Name+" "+d.Key))
 		}
-		return strings.Join(names, ", "), nil
+		return strings.Join(names, ", "), "", nil
 	}
 	return run, release, nil
 }

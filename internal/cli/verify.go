@@ -126,12 +126,14 @@ func (o *verifyOptions) canaries(ctx context.Context, pool string, v *status.Ver
 			continue // closed for good
 		}
 		look := status.Look{What: "a canary sees exactly the devices of its claim", Result: status.OK}
-		if devices, err := canary(ctx, n.Name); err != nil {
-			if ctx.Err() != nil {
-				return err
-			}
+		switch devices, unseen, err := canary(ctx, n.Name); {
+		case err != nil && ctx.Err() != nil:
+			return err
+		case err != nil:
 			look.Result, look.Detail = status.Failed, err.Error()
-		} else {
+		case unseen != "":
+			look.Result, look.Detail = status.Unknown, unseen
+		default:
 			look.Detail = devices
 		}
 		v.Add(n.Name, look)

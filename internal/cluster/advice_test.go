@@ -276,6 +276,8 @@ func TestWorkloadObjectIsTheInverse(t *testing.T) {
 		Owner: Owner{Kind: "CronJob", Name: "nightly", UID: "o"}, Queue: "gpus",
 		Template: ProjectPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Labels: map[string]string{"app": "x"}}, Spec: template("2").Spec})}
 	full.Template.Guaranteed, full.Template.PriorityClass = true, "high"
+	// A pod that is guaranteed its resources asks for some.
+	full.Template.CPU, full.Template.Memory = 1000, 1<<30
 	full.Template.Claims, full.Template.ClaimTemplates = []string{"", "own"}, []string{"channel"}
 	deployment, set, cron := full, full, full
 	deployment.Kind, deployment.Suspended, deployment.Finished = KindDeployment, false, false

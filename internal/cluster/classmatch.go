@@ -48,12 +48,7 @@ func MatchClass(ctx context.Context, class *resourcev1.DeviceClass, slices []res
 					m.Failed = fmt.Sprintf("device %s of pool %s, driver %s: %v", d.Name, spec.Pool.Name, spec.Driver, err)
 				}
 			case ok:
-				m.Selected[spec.Driver] = append(m.Selected[spec.Driver], Device{
-					Pool: spec.Pool.Name,
-					Name: d.Name,
-					UUID: stringAttribute(d, spec.Driver, "uuid"),
-					Type: stringAttribute(d, spec.Driver, "type"),
-				})
+				m.Selected[spec.Driver] = append(m.Selected[spec.Driver], deviceOf(spec.Driver, spec.Pool.Name, d))
 			}
 		}
 	}

@@ -7,27 +7,31 @@ import (
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 // Device is one device that a DRA driver publishes.
 type Device struct {
 	Pool string
 	Name string
-	// UUID is the device's attribute "uuid"; empty if the driver publishes none.
-	UUID string
-	// Type is the device's attribute "type" ("gpu", "mig"); empty if there is none.
-	Type string
+	// Key is what plugin and driver both name the device by (vendor.JoinOf); empty if
+	// the driver does not publish it.
+	Key string
+	// Kind is the driver's attribute that tells whole devices from others ("gpu",
+	// "mig"); empty if there is none.
+	Kind string
 }
 
 // Devices are the devices of one driver, sorted by pool and name.
 type Devices []Device
 
-// UUIDs are the UUIDs of the devices that have one, sorted.
-func (d Devices) UUIDs() []string {
+// Keys are the keys of the devices that have one, sorted.
+func (d Devices) Keys() []string {
 	var out []string
 	for i := range d {
-		if d[i].UUID != "" {
-			out = append(out, d[i].UUID)
+		if d[i].Key != "" {
+			out = append(out, d[i].Key)
 		}
 	}
 	slices.Sort(out)
@@ -92,23 +96,30 @@ func devicesOfPool(pool string, members []*resourcev1.ResourceSlice) (Devices, s
 				continue
 			}
 			seen[d.Name] = true
-			out = append(out, Device{
-				Pool: pool,
-				Name: d.Name,
-				UUID: stringAttribute(d, s.Spec.Driver, "uuid"),
-				Type: stringAttribute(d, s.Spec.Driver, "type"),
-			})
+			out = append(out, deviceOf(s.Spec.Driver, pool, d))
 		}
 	}
 	return out, incomplete
 }
 
-// stringAttribute finds an attribute by its short name: a name without a domain is
-// in the driver's own (k8s.io/api/resource/v1, QualifiedName).
-func stringAttribute(d *resourcev1.Device, driver, name string) string {
-	for _, key := range []string{name, driver + "/" + name} {
-		if a, ok := d.Attributes[resourcev1.QualifiedName(key)]; ok && a.StringValue != nil {
-			return *a.StringValue
+func deviceOf(driver, pool string, d *resourcev1.Device) Device {
+	join := vendor.JoinOf(driver)
+	return Device{
+		Pool: pool,
+		Name: d.Name,
+		Key:  join.Key.Normal(stringAttribute(d, driver, join.Attributes...)),
+		Kind: stringAttribute(d, driver, vendor.KindOf(driver)),
+	}
+}
+
+// stringAttribute finds the first of some attributes that the device has: a name
+// without a domain is in the driver's own (k8s.io/api/resource/v1, QualifiedName).
+func stringAttribute(d *resourcev1.Device, driver string, names ...string) string {
+	for _, name := range names {
+		for _, key := range []string{name, driver + "/" + name} {
+			if a, ok := d.Attributes[resourcev1.QualifiedName(key)]; ok && a.StringValue != nil {
+				return *a.StringValue
+			}
 		}
 	}
 	return ""

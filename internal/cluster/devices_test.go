@@ -80,10 +80,10 @@ func TestDevicesOf(t *testing.T) {
 	}
 }
 
-func TestUUIDs(t *testing.T) {
+func TestKeys(t *testing.T) {
 	t.Parallel()
-	d := Devices{{UUID: "GPU-b"}, {UUID: ""}, {UUID: "GPU-a"}}
-	if diff := cmp.Diff([]string{"GPU-a", "GPU-b"}, d.UUIDs()); diff != "" {
+	d := Devices{{Key: "GPU-b"}, {Key: ""}, {Key: "GPU-a"}}
+	if diff := cmp.Diff([]string{"GPU-a", "GPU-b"}, d.Keys()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -26,8 +26,8 @@ type NodeState struct {
 	Prior Prior  `json:"prior"`
 	// Resources are the plugin's extended resources on this node.
 	Resources []string `json:"resources,omitempty"`
-	// Advertised are the UUIDs of the devices that the kubelet advertised for the
-	// plugin before the node was switched.
+	// Advertised are the plugin's IDs of the devices that the kubelet advertised before
+	// the node was switched, without the numbers of replicas.
 	Advertised []string `json:"advertised,omitempty"`
 	// PluginGoneAt is when the plugin's resources were first seen at zero: the
 	// kubelet's grace for a plugin that left is counted from here.

@@ -73,6 +73,16 @@ func (p *Pod) putFacts(out *corev1.Pod) {
 		out.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(p.Group)}
 	}
 	p.putPlacement(&out.Spec)
+	if p.CPU != 0 || p.Memory != 0 {
+		list := corev1.ResourceList{}
+		if p.CPU != 0 {
+			list[corev1.ResourceCPU] = *resource.NewMilliQuantity(p.CPU, resource.DecimalSI)
+		}
+		if p.Memory != 0 {
+			list[corev1.ResourceMemory] = *resource.NewQuantity(p.Memory, resource.BinarySI)
+		}
+		out.Spec.Resources = &corev1.ResourceRequirements{Requests: list}
+	}
 	if p.Guaranteed {
 		out.Status.QOSClass = corev1.PodQOSGuaranteed
 	}

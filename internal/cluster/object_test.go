@@ -45,6 +45,8 @@ func fullPod() Pod {
 			{Key: "gpu", Operator: corev1.NodeSelectorOpExists},
 			{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}},
 		},
+		CPU:            1500,
+		Memory:         2 << 30,
 		ClaimTemplates: []string{"pending", "resolved"},
 		Placement: &Placement{
 			NodeSelector: map[string]string{"zone": "a"},

@@ -86,13 +86,16 @@ type Pod struct {
 	// ask of node labels, each once and sorted by key. Terms are alternatives, so that
 	// not each of these has to hold.
 	NodeLabels []corev1.NodeSelectorRequirement
+	// CPU and Memory are what the scheduler counts of the pod's requests, in thousandths
+	// of a CPU and in bytes.
+	CPU, Memory int64
 	// ClaimTemplates are the ResourceClaimTemplates of spec.resourceClaims, in order.
 	ClaimTemplates []string
 	// Scheduled is the condition PodScheduled as long as it is not true; nil for a pod
 	// that is bound, or that no scheduler has looked at.
 	Scheduled *Condition
 	// Placement is where the pod may go, whole, as long as there is Scheduled, and of a pod
-	// with Requests: of the many others that have a node nobody asks.
+	// with Requests or claims: of the many others that have a node nobody asks.
 	Placement *Placement
 	// Reason and Message are those of the pod's status ("UnexpectedAdmissionError"),
 	// not of a condition; the message has at most 2 KiB.

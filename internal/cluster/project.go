@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/kubectl/pkg/util/qos"
 )
 
@@ -37,6 +38,8 @@ func ProjectPod(p *corev1.Pod) Pod {
 	}
 	out.Waiting, out.WaitingMessage = waiting(p)
 	out.putPolicies(&p.Spec)
+	counted := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})
+	out.CPU, out.Memory = counted.Cpu().MilliValue(), counted.Memory().Value()
 	if out.IsHelper() {
 		out.HelperNode = p.Annotations[HelperNodeAnnotation]
 	}
@@ -61,7 +64,7 @@ func ProjectPod(p *corev1.Pod) Pod {
 		c := &p.Spec.Containers[i]
 		out.addContainer(c, false)
 	}
-	out.Placement = placement(p, len(out.Requests) > 0)
+	out.Placement = placement(p, len(out.Requests)+len(p.Spec.ResourceClaims) > 0)
 	return out
 }
 

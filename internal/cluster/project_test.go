@@ -76,6 +76,7 @@ func TestProjectPod(t *testing.T) {
 		},
 	}
 	want := Pod{
+		CPU:            1000,
 		ClaimTemplates: []string{"t", "t", "t"},
 		Namespace:      "team", Name: "train-0", UID: "u1", Node: "gpu-1", Phase: corev1.PodRunning,
 		Labels: map[string]string{"app": "train"},

@@ -10,6 +10,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 // The results of the functions below are the same if they are slimmed again, and when
@@ -113,26 +115,6 @@ func SlimBudget(b *policyv1.PodDisruptionBudget) policyv1.PodDisruptionBudget {
 	return out
 }
 
-// behaviour are the environment variables that decide which devices a plugin or a
-// driver hands out, under which names, and where it finds them: of the NVIDIA device
-// plugin (cmd/nvidia-device-plugin/main.go, v0.20.0), its config manager, MPS daemon
-// and health checks, and of the NVIDIA DRA driver (cmd/gpu-kubelet-plugin/main.go).
-func behaviour(name string) bool {
-	switch name {
-	case "MIG_STRATEGY", "DEVICE_LIST_STRATEGY", "DEVICE_ID_STRATEGY", "PASS_DEVICE_SPECS",
-		"FAIL_ON_INIT_ERROR", "DP_DISABLE_HEALTHCHECKS", "DP_ENABLE_HEALTHCHECKS",
-		"CONFIG_FILE", "DEFAULT_CONFIG", "FALLBACK_STRATEGIES", "NODE_LABEL",
-		"MPS_ROOT", "CONSUMABLE_SHARES",
-		"NVIDIA_DRIVER_ROOT", "HOST_DRIVER_ROOT", "CONTAINER_DRIVER_ROOT", "DRIVER_ROOT_CTR_PATH", "DRIVER_ROOT",
-		"NVIDIA_VISIBLE_DEVICES", "NVIDIA_MIG_MONITOR_DEVICES",
-		"FEATURE_GATES", "DEVICE_CLASSES", "CDI_ROOT",
-		"KUBELET_REGISTRAR_DIRECTORY_PATH", "KUBELET_PLUGINS_DIRECTORY_PATH",
-		"HEALTHCHECK_PORT":
-		return true
-	}
-	return false
-}
-
 // slimContainers drops what no rule reads of containers.
 func slimContainers(list []corev1.Container) []corev1.Container {
 	if list == nil {
@@ -146,7 +128,7 @@ func slimContainers(list []corev1.Container) []corev1.Container {
 		c.Env = slices.Clone(c.Env)
 		for j, e := range c.Env {
 			c.Env[j] = corev1.EnvVar{Name: e.Name}
-			if behaviour(e.Name) {
+			if vendor.Behaviour(e.Name) {
 				c.Env[j].Value = e.Value
 			}
 		}

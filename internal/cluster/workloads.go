@@ -6,7 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -139,8 +138,10 @@ func (w *Workload) Object() runtime.Object {
 func (p *Pod) template() corev1.PodTemplateSpec {
 	pod := p.Object()
 	if p.Guaranteed {
-		list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")}
-		pod.Spec.Resources = &corev1.ResourceRequirements{Requests: list, Limits: list}
+		if pod.Spec.Resources == nil {
+			pod.Spec.Resources = &corev1.ResourceRequirements{}
+		}
+		pod.Spec.Resources.Limits = pod.Spec.Resources.Requests
 	}
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: p.Labels, Finalizers: p.Finalizers},

@@ -10,6 +10,8 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/vendor"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // The conditions in this file are pure: each says why it does not hold yet, or ""
@@ -142,10 +144,11 @@ func slicesLeft(v cluster.NodeView, driver string) string {
 	return ""
 }
 
-// devicesNotAs says how the published devices differ from the GPUs that the node
-// has, by UUID. With no GPUs known it only asks for complete slices with at least
-// one device: want is then reported as unknown by the caller.
-func devicesNotAs(v cluster.NodeView, driver string, want []string) string {
+// devicesNotAs says how the published devices differ from the GPUs that the plugin
+// advertised by the resources, by what both name them by. With no GPUs known it only
+// asks for complete slices with at least one device: want is then reported as unknown
+// by the caller.
+func devicesNotAs(v cluster.NodeView, driver string, resources, want []string) string {
 	if len(v.SlicesOf(driver)) == 0 {
 		return "no ResourceSlice of " + driver + " yet"
 	}
@@ -159,13 +162,15 @@ func devicesNotAs(v cluster.NodeView, driver string, want []string) string {
 	if len(want) == 0 {
 		return ""
 	}
-	have := devices.UUIDs()
-	missing, extra := difference(want, have), difference(have, want)
-	if len(missing) == 0 && len(extra) == 0 {
+	diff := devices.Diff(driver, resources, want)
+	switch {
+	case diff.Same():
 		return ""
+	case diff.Join.Key == vendor.NoKey:
+		return fmt.Sprintf("%s published, and the plugin had %d", words.Count(diff.Now, "device"), diff.Before)
 	}
 	return fmt.Sprintf("published devices are not the node's GPUs: missing %s, unexpected %s",
-		fewOrNone(missing), fewOrNone(extra))
+		fewOrNone(diff.Missing), fewOrNone(diff.Unexpected))
 }
 
 // difference returns what is in a and not in b, sorted.

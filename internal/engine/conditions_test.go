@@ -153,20 +153,24 @@ func TestConditions(t *testing.T) {
 
 		{"the GPUs are those from before", viewWith(func(v *cluster.NodeView) {
 			v.Slices = []resourcev1.ResourceSlice{slice(1, 1, time.Time{}, "GPU-a", "GPU-b")}
-		}), func(v cluster.NodeView) string { return devicesNotAs(v, testDriver, []string{"GPU-b", "GPU-a"}) }, ""},
+		}), func(v cluster.NodeView) string {
+			return devicesNotAs(v, testDriver, resources, []string{"GPU-b", "GPU-a"})
+		}, ""},
 		{"one is missing and another is there", viewWith(func(v *cluster.NodeView) {
 			v.Slices = []resourcev1.ResourceSlice{slice(1, 1, time.Time{}, "GPU-a", "GPU-c")}
-		}), func(v cluster.NodeView) string { return devicesNotAs(v, testDriver, []string{"GPU-a", "GPU-b"}) },
+		}), func(v cluster.NodeView) string {
+			return devicesNotAs(v, testDriver, resources, []string{"GPU-a", "GPU-b"})
+		},
 			"published devices are not the node's GPUs: missing GPU-b, unexpected GPU-c"},
 		{"a pool of which a slice is missing is not used by the scheduler", viewWith(func(v *cluster.NodeView) {
 			v.Slices = []resourcev1.ResourceSlice{slice(1, 2, time.Time{}, "GPU-a")}
-		}), func(v cluster.NodeView) string { return devicesNotAs(v, testDriver, []string{"GPU-a"}) },
+		}), func(v cluster.NodeView) string { return devicesNotAs(v, testDriver, resources, []string{"GPU-a"}) },
 			"pool gpu-1 of driver gpu.nvidia.com has 1 of 2 slices of generation 1"},
 		{"a slice without devices is no success, known GPUs or not", viewWith(func(v *cluster.NodeView) {
 			v.Slices = []resourcev1.ResourceSlice{slice(1, 1, time.Time{})}
-		}), func(v cluster.NodeView) string { return devicesNotAs(v, testDriver, nil) }, "the ResourceSlices of gpu.nvidia.com hold no device"},
+		}), func(v cluster.NodeView) string { return devicesNotAs(v, testDriver, resources, nil) }, "the ResourceSlices of gpu.nvidia.com hold no device"},
 		{"no slice yet", viewWith(func(*cluster.NodeView) {}),
-			func(v cluster.NodeView) string { return devicesNotAs(v, testDriver, nil) }, "no ResourceSlice of gpu.nvidia.com yet"},
+			func(v cluster.NodeView) string { return devicesNotAs(v, testDriver, resources, nil) }, "no ResourceSlice of gpu.nvidia.com yet"},
 		{"slices outlive the driver", viewWith(func(v *cluster.NodeView) {
 			v.Slices = []resourcev1.ResourceSlice{slice(1, 1, time.Time{}, "GPU-a")}
 		}), func(v cluster.NodeView) string { return slicesLeft(v, testDriver) }, "1 ResourceSlice(s) of gpu.nvidia.com are still published"},

@@ -7,6 +7,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/helperpod"
 	"github.com/dramigrate/dramigrate/internal/nodeprobe"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 // helper runs short pods on a node. Each call removes its pod again.
@@ -19,7 +20,8 @@ type helper interface {
 	// PodResources List call, which clears what the kubelet remembers of ended pods.
 	Probe(ctx context.Context, node string, step plan.StepID) (*nodeprobe.NodeReport, error)
 	// Canary asks for the resource as a workload does and checks what it is given.
-	Canary(ctx context.Context, node string) error
+	// unseen says what of that it could not look at; empty if it saw all.
+	Canary(ctx context.Context, node string) (unseen string, err error)
 }
 
 // podHelper runs the plan's helper pods and turns what they wait for into events.
@@ -47,12 +49,16 @@ func (h *podHelper) Probe(ctx context.Context, node string, step plan.StepID) (*
 	return h.runner.Probe(ctx, node, helperpod.ProbeOptions{Wait: h.wait(node, step, 0)})
 }
 
-func (h *podHelper) Canary(ctx context.Context, node string) error {
-	_, err := h.runner.Canary(ctx, node, helperpod.CanaryOptions{
+func (h *podHelper) Canary(ctx context.Context, node string) (string, error) {
+	v, _ := vendor.OfDriver(h.plan.Driver.Name)
+	result, err := h.runner.Canary(ctx, node, helperpod.CanaryOptions{
 		Wait:     h.wait(node, plan.StepCanary, 0),
-		Resource: h.plan.Resource, Driver: h.plan.Driver.Name, Image: h.plan.Settings.HelperImage,
+		Resource: h.plan.Resource, Driver: h.plan.Driver.Name, Image: h.plan.Settings.HelperImage, Look: v.Look,
 	})
-	return err
+	if err != nil || result.Looked {
+		return "", err
+	}
+	return result.Unseen(), nil
 }
 
 // wait bounds a pod by the plan's deadline for the step, and reports why it still

@@ -77,6 +77,10 @@ func (n *nodeRun) run(ctx context.Context) error {
 	began := n.deps.Clock.Now()
 	if done, err := n.finished(); err != nil {
 		return err
+	} else if again, err := n.settledBefore(); err != nil {
+		return err
+	} else if done && again {
+		return n.unsettle(ctx)
 	} else if done {
 		n.emit(event.StepSkipped{Stamp: n.stamp(), Node: n.ref.Name, Step: plan.StepMark, Reason: "done by an earlier run"})
 		return nil
@@ -200,11 +204,11 @@ func (n *nodeRun) switched(v cluster.NodeView) string {
 	if why := daemonPodsNotReady(v, n.plan.Driver.DaemonSets); why != "" {
 		return why
 	}
-	return devicesNotAs(v, n.plan.Driver.Name, n.advertised())
+	return devicesNotAs(v, n.plan.Driver.Name, n.plan.Resources, n.advertised())
 }
 
-// advertised are the UUIDs that the node had under the plugin; none if they are not
-// known.
+// advertised are the IDs of the devices that the node had under the plugin; none if they
+// are not known.
 func (n *nodeRun) advertised() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

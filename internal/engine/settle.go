@@ -78,6 +78,49 @@ func (r *poolRun) unsettled(ctx context.Context) ([]plan.NodeRef, error) {
 	return due, nil
 }
 
+// settledBefore says that the node had settled before this run. That the plan has it all
+// the same means that its kubelet has met the plugin again.
+func (n *nodeRun) settledBefore() (bool, error) {
+	view, err := n.live.View(n.ref.Name)
+	if err != nil {
+		return false, err
+	}
+	state, err := cluster.ParseNodeState(view.Node)
+	return err == nil && migrated(state) && state.SettledAt != nil, err
+}
+
+// unsettle makes a node that had settled one that has still to: the plugin has to be gone
+// again, and the kubelet's grace for it begins anew.
+func (n *nodeRun) unsettle(ctx context.Context) error {
+	began := n.deps.Clock.Now()
+	n.emit(event.StepStarted{Stamp: event.StampAt(began), Node: n.ref.Name, Step: plan.StepPodResourcesList, Title: "clear the kubelet's memory of the plugin, which it has met again"})
+	err := func() error {
+		n.mu.Lock()
+		err := n.write(ctx, plan.StepPodResourcesList, n.patcher.Take, func(e *NodeEdit) error {
+			if !migrated(e.State) || !n.at(e.Node, gate.DRA) {
+				return fmt.Errorf("the node was taken back meanwhile")
+			}
+			e.State.PluginGoneAt, e.State.SettledAt = nil, nil
+			return nil
+		})
+		n.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if err := n.until(ctx, plan.StepOpen, 0, n.switched); err != nil {
+			return err
+		}
+		return n.podResourcesList(ctx)
+	}()
+	if err != nil {
+		err = fmt.Errorf("node/%s: %s: %w", n.ref.Name, plan.StepPodResourcesList, err)
+		n.emit(event.StepFailed{Stamp: n.stamp(), Node: n.ref.Name, Step: plan.StepPodResourcesList, Err: err})
+		return err
+	}
+	n.emit(event.StepDone{Stamp: n.stamp(), Node: n.ref.Name, Step: plan.StepPodResourcesList, Took: n.deps.Clock.Since(began)})
+	return nil
+}
+
 func (n *nodeRun) settle(ctx context.Context) error {
 	view, err := n.live.View(n.ref.Name)
 	if err != nil {

@@ -79,7 +79,7 @@ func (n *nodeRun) driverReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.until(ctx, plan.StepDriverReady, 1, func(v cluster.NodeView) string { return devicesNotAs(v, n.plan.Driver.Name, nil) })
+	return n.until(ctx, plan.StepDriverReady, 1, func(v cluster.NodeView) string { return devicesNotAs(v, n.plan.Driver.Name, n.plan.Resources, nil) })
 }
 
 func nodeNotReady(node *corev1.Node) string {

@@ -14,6 +14,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/event"
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 	"github.com/dramigrate/dramigrate/internal/words"
 )
 
@@ -93,7 +94,7 @@ func (n *nodeRun) drain(ctx context.Context) error {
 	return n.until(ctx, plan.StepDrain, 1, held)
 }
 
-// probeBefore records the GPUs that the kubelet advertises by the plugin, by UUID.
+// probeBefore records the GPUs that the kubelet advertises by the plugin, by their IDs.
 // Once the plugin is off nobody can tell any more, so the first record stays.
 func (n *nodeRun) probeBefore(ctx context.Context) error {
 	if len(n.advertised()) > 0 || n.isSwitched() {
@@ -113,6 +114,9 @@ func (n *nodeRun) probeBefore(ctx context.Context) error {
 		return err
 	}
 	if why := sharedByReplicas(view, report.Advertised, n.plan.Resources); why != "" {
+		return errors.New(why)
+	}
+	if why := inParts(report.Advertised, n.plan.Resources); why != "" {
 		return errors.New(why)
 	}
 	return n.edit(ctx, plan.StepProbeBefore, func(e *NodeEdit) error {
@@ -164,13 +168,19 @@ func (n *nodeRun) driverOn(ctx context.Context) error {
 		return err
 	}
 	return n.until(ctx, plan.StepDriverOn, 1, func(v cluster.NodeView) string {
-		return devicesNotAs(v, n.plan.Driver.Name, n.advertised())
+		return devicesNotAs(v, n.plan.Driver.Name, n.plan.Resources, n.advertised())
 	})
 }
 
 // canary proves on the closed node that a pod which asks for the resource as every
 // workload does is given the devices of its claim.
-func (n *nodeRun) canary(ctx context.Context) error { return n.helper.Canary(ctx, n.ref.Name) }
+func (n *nodeRun) canary(ctx context.Context) error {
+	unseen, err := n.helper.Canary(ctx, n.ref.Name)
+	if err == nil && unseen != "" {
+		n.emit(event.Warned{Stamp: n.stamp(), Node: n.ref.Name, Message: unseen})
+	}
+	return err
+}
 
 // open lets pods in again.
 func (n *nodeRun) open(ctx context.Context) error {
@@ -303,10 +313,24 @@ func (n *nodeRun) wanted(pod *corev1.Pod) (bool, string) {
 func advertisedIDs(byResource map[string][]string, resources []string) []string {
 	var out []string
 	for _, r := range resources {
-		out = append(out, byResource[r]...)
+		if vendor.DeviceCounts(r) {
+			out = append(out, byResource[r]...)
+		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// inParts says which of the plugin's devices are parts of one, where plugin and driver
+// have no common name for such.
+func inParts(advertised map[string][]string, resources []string) string {
+	for _, r := range resources {
+		parts := slices.DeleteFunc(slices.Clone(advertised[r]), func(id string) bool { return !vendor.IsPart(r, id) })
+		if len(parts) > 0 {
+			return fmt.Sprintf("the plugin offers parts of devices by %s (%s), which the driver names otherwise: nothing could tell whether it publishes the same; leave the node on the plugin, or put its devices together first", r, few(parts))
+		}
+	}
+	return ""
 }
 
 // sharedByReplicas says for which resource the plugin offers one device several

@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 // Handover is an edit of a DaemonSet as its owner has to make it, for a person to take
@@ -50,18 +52,16 @@ func HandOver(ds *appsv1.DaemonSet, owner Owner, edit Edit, all []appsv1.DaemonS
 }
 
 // chartValue is below which keys of the chart's values the affinity stands, for the
-// charts that are known (NVIDIA/k8s-device-plugin, deployments/helm/nvidia-device-plugin;
-// kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm/dra-driver-nvidia-gpu).
+// charts that are known.
 func chartValue(ds *appsv1.DaemonSet) (path []string, known bool) {
-	chart := ds.Labels["helm.sh/chart"]
-	switch {
-	case strings.HasPrefix(chart, "nvidia-device-plugin-"):
-		return nil, true
-	case strings.HasPrefix(chart, "dra-driver-nvidia-gpu-"), strings.HasPrefix(chart, "nvidia-dra-driver-gpu-"):
-		return []string{"kubeletPlugin"}, true
-	default:
-		return nil, false
+	for _, v := range vendor.All() {
+		for _, c := range v.Charts {
+			if strings.HasPrefix(ds.Labels["helm.sh/chart"], c.Prefix) {
+				return c.Values, true
+			}
+		}
 	}
+	return nil, false
 }
 
 // sameValues are the other DaemonSets of the release whose affinity is the same: one

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 // Names of the gates, as plans and node records hold them.
@@ -19,22 +20,8 @@ const (
 	DeployLabelName = "deploy-label"
 )
 
-// Labels by which vendors switch the NVIDIA plugin of a node.
-const (
-	// deployPlugin and deployValidator belong to the GPU Operator, which makes them
-	// "true" where they are absent or empty and leaves any other value as it is
-	// (NVIDIA/gpu-operator, controllers/state_manager.go). The validator waits for the
-	// plugin's resource and fails without it, and ClusterPolicy with it
-	// (NVIDIA/gpu-operator#2550), so it goes along.
-	//
-	// Not gpu.deploy.operands: it takes the GPU's driver away as well. Not
-	// gpu.deploy.dra-driver: the operator deletes it where there is a ClusterPolicy.
-	deployPlugin    = "nvidia.com/gpu.deploy.device-plugin"
-	deployValidator = "nvidia.com/gpu.deploy.operator-validator"
-	// gkeOptOut keeps GKE's own plugin off a node (GKE docs, "Set up dynamic resource
-	// allocation").
-	gkeOptOut = "gke-no-default-nvidia-gpu-device-plugin"
-)
+// Labels by which the GPU Operator switches its parts of a node.
+const deployPlugin, deployValidator = vendor.DeployPlugin, vendor.DeployValidator
 
 // row is one gate and how a DaemonSet is known to have it.
 type row struct {
@@ -46,9 +33,9 @@ type row struct {
 
 // rows are all gates but the own key, which serves where none of them does.
 func rows() []row {
-	return []row{
+	out := []row{
 		{
-			gate: vendor(GPUOperatorName, deployPlugin, "true", "false", map[string]string{deployValidator: "true"}, "false"),
+			gate: vendorGate(GPUOperatorName, deployPlugin, "true", "false", map[string]string{deployValidator: "true"}, "false"),
 			fits: func(p *PluginDaemonSet, _ []appsv1.DaemonSet) string {
 				if p.Owner.Kind != Operator || !strings.HasPrefix(p.Owner.Name, "ClusterPolicy/") || !selects(p.DaemonSet, deployPlugin, "true") {
 					return ""
@@ -56,30 +43,40 @@ func rows() []row {
 				return fmt.Sprintf("the GPU Operator runs the plugin where %s is true, and leaves a node's own value alone (%s; node selector)", deployPlugin, p.Owner.Evidence)
 			},
 		},
-		{
-			gate: vendor(GKEName, gkeOptOut, "", "true", nil, ""),
-			fits: func(p *PluginDaemonSet, _ []appsv1.DaemonSet) string {
-				if p.Owner.Kind != AddonManager || !avoids(p.DaemonSet, gkeOptOut, "true") {
-					return ""
-				}
-				return fmt.Sprintf("GKE keeps its plugin off nodes with %s=true (%s; node affinity); a node that GKE makes anew comes without the label, unless the node pool's configuration has it", gkeOptOut, p.Owner.Evidence)
-			},
-		},
-		{
-			gate: vendor(DeployLabelName, deployPlugin, "true", "false", nil, ""),
+	}
+	for _, v := range vendor.All() {
+		if v.OptOut.Label != "" {
+			out = append(out, gkeRow(v.OptOut))
+		}
+	}
+	return append(out,
+		row{
+			gate: vendorGate(DeployLabelName, deployPlugin, "true", "false", nil, ""),
 			fits: func(p *PluginDaemonSet, all []appsv1.DaemonSet) string {
 				if p.Owner.Kind == Operator || !selects(p.DaemonSet, deployPlugin, "true") || othersMove(p, all, deployPlugin) {
 					return ""
 				}
 				return fmt.Sprintf("the plugin's DaemonSet runs where %s is true (node selector), no operator owns it, and nothing else selects nodes by that label", deployPlugin)
 			},
+		})
+}
+
+// gkeRow is GKE's own plugin of one kind of devices.
+func gkeRow(o vendor.OptOut) row {
+	return row{
+		gate: vendorGate(o.Gate, o.Label, "", "true", nil, ""),
+		fits: func(p *PluginDaemonSet, _ []appsv1.DaemonSet) string {
+			if p.Owner.Kind != AddonManager || !avoids(p.DaemonSet, o.Label, "true") {
+				return ""
+			}
+			return fmt.Sprintf("GKE keeps its plugin off nodes with %s=true (%s; node affinity); a node that GKE makes anew comes without the label, unless the node pool's configuration has it", o.Label, p.Owner.Evidence)
 		},
 	}
 }
 
-// vendor makes the gate of a vendor's label: on is its value with the plugin, off the
+// vendorGate makes the gate of a vendor's label: on is its value with the plugin, off the
 // one without; companions are labels that take offCompanion along with it.
-func vendor(name, key, on, off string, companions map[string]string, offCompanion string) Gate {
+func vendorGate(name, key, on, off string, companions map[string]string, offCompanion string) Gate {
 	g := Gate{Name: name, Vendor: true, Labels: map[State]map[string]string{
 		Plugin:    {key: on, AllocationLabel: ""},
 		Switching: {key: off, AllocationLabel: ValueSwitching},

@@ -8,6 +8,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 // signature is what a known plugin or driver is recognised by. It never suffices:
@@ -27,78 +29,48 @@ type signature struct {
 	containers map[string]string
 }
 
-// label values of one key that different packagings of one program use.
-func oneOf(key string, values ...string) []map[string]string {
-	var out []map[string]string
-	for _, v := range values {
-		out = append(out, map[string]string{key: v})
+// signatures are those of a vendor's program.
+func signatures(p vendor.Program) []signature {
+	base := signature{images: p.Images, resources: p.Resources, drivers: p.Drivers, containers: p.Containers}
+	out := []signature{base}
+	for _, l := range p.Labels {
+		s := base
+		s.labels, s.images = map[string]string{l.Key: l.Value}, nil
+		out = append(out, s)
 	}
 	return out
 }
 
-func signatures(base signature, labels ...[]map[string]string) []signature {
-	out := []signature{base}
-	for _, alternatives := range labels {
-		for _, l := range alternatives {
-			s := base
-			s.labels, s.images = l, nil
-			out = append(out, s)
+// pluginSignatures are the device plugins that the tool knows.
+func pluginSignatures() []signature {
+	var out []signature
+	for _, v := range vendor.All() {
+		for _, p := range v.Plugins {
+			out = append(out, signatures(p)...)
 		}
 	}
-	return out
-}
-
-// pluginSignatures are the device plugins that the tool knows. Their resources are
-// narrower than the vendor's domain: nvidia.com/ also holds what network plugins
-// serve, which never goes away with the GPU plugin.
-func pluginSignatures() []signature {
-	return slices.Concat(
-		signatures(signature{
-			images: []string{
-				"nvidia/k8s-device-plugin",               // NVIDIA/k8s-device-plugin
-				"nvidia/kubevirt-gpu-device-plugin",      // GPU Operator, sandbox workloads
-				"gke.gcr.io/nvidia-gpu-device-plugin",    // GKE
-				"run-ai/fake-gpu-operator/device-plugin", // run-ai/fake-gpu-operator
-				"projecthami/hami",                       // HAMi
-			},
-			resources: []string{"nvidia.com/gpu", "nvidia.com/mig-"},
+	// Plugins of other hardware: known, so that they are not taken for a GPU's.
+	for _, p := range []vendor.Program{
+		{Images: []string{"kubevirt/virt-handler"}, Labels: []vendor.Label{{Key: "kubevirt.io", Value: "virt-handler"}}, Resources: []string{"devices.kubevirt.io/"}},
+		{
+			Images: []string{"sriov-network-device-plugin", "k8s-rdma-shared-dev-plugin"},
+			Labels: []vendor.Label{{Key: "name", Value: "sriov-device-plugin"}, {Key: "name", Value: "rdma-shared-dp-ds"}, {Key: "app", Value: "sriovdp"}},
 		},
-			oneOf("name", "nvidia-device-plugin-ds"),
-			oneOf("app", "nvidia-device-plugin-daemonset", "nvidia-sandbox-device-plugin-daemonset"),
-			oneOf("app.kubernetes.io/name", "nvidia-device-plugin"),
-			oneOf("k8s-app", "nvidia-gpu-device-plugin"),
-			oneOf("app.kubernetes.io/component", "hami-device-plugin"),
-		),
-		signatures(signature{images: []string{"rocm/k8s-device-plugin"}, resources: []string{"amd.com/"}},
-			oneOf("name", "amdgpu-dp-ds", "amd-gpu-dp-ds")),
-		signatures(signature{images: []string{"intel/intel-gpu-plugin"}, resources: []string{"gpu.intel.com/"}},
-			oneOf("app", "intel-gpu-plugin")),
-		signatures(signature{resources: []string{"huawei.com/"}}, oneOf("name", "ascend-device-plugin-ds")),
-		// Plugins of other hardware: known, so that they are not taken for a GPU's.
-		signatures(signature{images: []string{"kubevirt/virt-handler"}, resources: []string{"devices.kubevirt.io/"}},
-			oneOf("kubevirt.io", "virt-handler")),
-		signatures(signature{images: []string{"sriov-network-device-plugin", "k8s-rdma-shared-dev-plugin"}},
-			oneOf("name", "sriov-device-plugin", "rdma-shared-dp-ds"), oneOf("app", "sriovdp")),
-	)
+	} {
+		out = append(out, signatures(p)...)
+	}
+	return out
 }
 
 // driverSignatures are the DRA drivers that the tool knows.
 func driverSignatures() []signature {
-	nvidia := []string{"gpu.nvidia.com", "compute-domain.nvidia.com"}
-	return slices.Concat(
-		signatures(signature{
-			images:  []string{"dra-driver-nvidia/dra-driver-nvidia-gpu", "nvidia/k8s-dra-driver-gpu"},
-			drivers: nvidia,
-			// kubernetes-sigs/dra-driver-nvidia-gpu, chart, templates/kubeletplugin.yaml
-			containers: map[string]string{"gpu.nvidia.com": "gpus", "compute-domain.nvidia.com": "compute-domains"},
-		},
-			oneOf("dra-driver-nvidia-gpu-component", "kubelet-plugin"),
-			oneOf("nvidia-dra-driver-gpu-component", "kubelet-plugin"),
-			oneOf("app", "nvidia-dra-driver-kubelet-plugin"),
-		),
-		signatures(signature{images: []string{"rocm/k8s-gpu-dra-driver"}, drivers: []string{"gpu.amd.com"}}),
-		signatures(signature{images: []string{"intel/intel-gpu-resource-driver"}, drivers: []string{"gpu.intel.com"}}),
-	)
+	var out []signature
+	for _, v := range vendor.All() {
+		for _, p := range v.Drivers {
+			out = append(out, signatures(p)...)
+		}
+	}
+	return out
 }
 
 // recognise finds the first known program whose label or image the DaemonSet has,

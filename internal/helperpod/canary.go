@@ -20,11 +20,13 @@ type CanaryOptions struct {
 	Count int64
 	// Driver is the DRA driver that must serve them ("gpu.nvidia.com").
 	Driver string
-	// Image has what Command needs, or gets it injected with the device.
+	// Image has what the look needs, or gets it injected with the device. Without a look
+	// it is the tool's own, which says its version and ends.
 	Image string
-	// Command lists the devices that the container sees, in the form of
-	// `nvidia-smi -L`, which is the default, and ends.
-	Command []string
+	// Look lists the devices that the container sees, in the form of `nvidia-smi -L`, and
+	// ends. If it is empty the container starts with its devices, and nobody looks at
+	// what it sees.
+	Look []string
 }
 
 // CanaryResult is a canary that was served as its claim says.
@@ -32,20 +34,36 @@ type CanaryResult struct {
 	// Pod and Claim are "namespace/name"; both are gone.
 	Pod   string
 	Claim string
-	// Devices are those that the claim held and the container listed, sorted.
+	// Devices are those that the claim held, sorted.
 	Devices []CanaryDevice
+	// Looked is true if the container listed exactly these.
+	Looked bool
+}
+
+// Unseen says what a canary without a look leaves open.
+func (r CanaryResult) Unseen() string {
+	var names []string
+	for _, d := range r.Devices {
+		names = append(names, strings.TrimSpace(d.Name+" "+d.Key))
+	}
+	return fmt.Sprintf("claim %s was served with %s and the container started; which devices the container sees was not looked at: no program is known that lists them for driver %s",
+		r.Claim, list(names), r.Devices[0].Driver)
 }
 
 // CanaryDevice is one device of a canary's claim.
 type CanaryDevice struct {
-	Driver, Pool, Name, UUID string
+	Driver, Pool, Name string
+	// Key is what plugin and driver name it by (vendor.JoinOf); empty if that is not
+	// known.
+	Key string
 }
 
 // Canary runs a pod that asks for the resource as a workload does, and verifies each
 // link from there to the device: DRA and not the plugin serves it (the pod's status
 // maps its container and resource to a request of a generated claim), the claim is
-// allocated from the driver and reserved for the pod, and the container sees exactly
-// the devices of the claim, by UUID. Afterwards the pod and its claim are gone.
+// allocated from the driver and reserved for the pod, and the container starts with
+// them and, if there is a way to look, sees exactly the devices of the claim.
+// Afterwards the pod and its claim are gone.
 //
 // The node may be closed: the pod tolerates the cordon, the tool's taint, and the
 // taints that the node has for workloads. An error is an *Error; its kind tells
@@ -53,9 +71,6 @@ type CanaryDevice struct {
 func (r *Runner) Canary(ctx context.Context, node string, o CanaryOptions) (*CanaryResult, error) {
 	if o.Count == 0 {
 		o.Count = 1
-	}
-	if len(o.Command) == 0 {
-		o.Command = []string{"nvidia-smi", "-L"}
 	}
 	target, err := r.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
@@ -128,25 +143,36 @@ func (r *Runner) verify(ctx context.Context, j *job, v view, log string, o Canar
 	if err := r.identify(ctx, j, devices); err != nil {
 		return nil, err
 	}
-	want := make([]string, len(devices))
-	for i, d := range devices {
-		want[i] = d.UUID
-	}
-	slices.Sort(want)
-	got := ParseSMI(log)
-	slices.Sort(got)
-	if !slices.Equal(want, got) {
-		e := j.failed(DevicesDiffer, fmt.Sprintf("claim %s holds %s, and the container sees %s (%s)",
-			name, list(want), list(got), ending(v.pod)), nil)
-		e.Want, e.Got, e.Log = want, got, tail(log)
-		return nil, e
+	looked := len(o.Look) > 0
+	if looked {
+		if err := j.sees(name, devices, v, log); err != nil {
+			return nil, err
+		}
 	}
 	if terminated(v.pod).ExitCode != 0 {
 		e := j.failed(Failed, ending(v.pod), nil)
 		e.Log = tail(log)
 		return nil, e
 	}
-	return &CanaryResult{Pod: j.ref(), Claim: j.pod.Namespace + "/" + name, Devices: devices}, nil
+	return &CanaryResult{Pod: j.ref(), Claim: j.pod.Namespace + "/" + name, Devices: devices, Looked: looked}, nil
+}
+
+// sees compares what the container has listed with the devices of its claim.
+func (j *job) sees(claim string, devices []CanaryDevice, v view, log string) error {
+	want := make([]string, len(devices))
+	for i, d := range devices {
+		want[i] = d.Key
+	}
+	slices.Sort(want)
+	got := ParseSMI(log)
+	slices.Sort(got)
+	if slices.Equal(want, got) {
+		return nil
+	}
+	e := j.failed(DevicesDiffer, fmt.Sprintf("claim %s holds %s, and the container sees %s (%s)",
+		claim, list(want), list(got), ending(v.pod)), nil)
+	e.Want, e.Got, e.Log = want, got, tail(log)
+	return e
 }
 
 // allocated are the devices of a canary's claim, without their UUIDs, if the claim

@@ -113,7 +113,7 @@ func (w *world) served(claim func(*corev1.Pod) *resourcev1.ResourceClaim, code i
 }
 
 func canaryOptions(w *world, count int64) CanaryOptions {
-	return CanaryOptions{Wait: w.wait(time.Minute), Resource: "nvidia.com/gpu", Count: count, Driver: "gpu.nvidia.com", Image: "cuda:13"}
+	return CanaryOptions{Wait: w.wait(time.Minute), Resource: "nvidia.com/gpu", Count: count, Driver: "gpu.nvidia.com", Image: "cuda:13", Look: []string{"nvidia-smi", "-L"}}
 }
 
 func TestCanary(t *testing.T) {
@@ -224,6 +224,27 @@ func TestCanaryWithoutUUID(t *testing.T) {
 	}
 	_, err = w.runner.Canary(t.Context(), testNode, canaryOptions(w, 1))
 	wantError(t, err, Unverifiable, "without a uuid")
+}
+
+// Without a program that lists devices the claim is proven and nobody says that the
+// container was looked into.
+func TestCanaryWithoutLook(t *testing.T) {
+	w := canaryWorld(t)
+	w.log = "dramigrate v0.1.0\n"
+	w.node = w.served(func(p *corev1.Pod) *resourcev1.ResourceClaim { return claimFor(p, "gpu-0") }, 0)
+	o := canaryOptions(w, 1)
+	o.Look = nil
+	got, err := w.runner.Canary(t.Context(), testNode, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []CanaryDevice{{Driver: "gpu.nvidia.com", Pool: testNode, Name: "gpu-0", Key: uuidA}}
+	if got.Looked || !slices.Equal(got.Devices, want) {
+		t.Errorf("looked %v, devices %v, want %v and no look", got.Looked, got.Devices, want)
+	}
+	if !strings.Contains(got.Unseen(), "gpu-0 "+uuidA) || !strings.Contains(got.Unseen(), "was not looked at") {
+		t.Errorf("Unseen() = %q", got.Unseen())
+	}
 }
 
 // Bound without a mapping, also if one for another container is there: the plugin

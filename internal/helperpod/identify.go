@@ -9,9 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
-// identify looks up the UUIDs of a claim's devices where the driver publishes them.
+// identify looks up the keys of a claim's devices where the driver publishes them.
 func (r *Runner) identify(ctx context.Context, j *job, devices []CanaryDevice) error {
 	// Nearly every driver publishes a node's devices in slices of that node. One
 	// that does not costs a list of all of its slices.
@@ -30,31 +31,32 @@ func (r *Runner) identify(ctx context.Context, j *job, devices []CanaryDevice) e
 		if err != nil {
 			return j.ctxError(ctx, Unverifiable, "the driver's ResourceSlices cannot be read", err)
 		}
-		if missing = nameUUIDs(slices.Items, j.driver, devices); missing == "" {
+		if missing = nameKeys(slices.Items, j.driver, devices); missing == "" {
 			return nil
 		}
 	}
 	return j.failed(Unverifiable, missing, nil)
 }
 
-// nameUUIDs fills in the UUIDs, and says which device has none.
-func nameUUIDs(slices []resourcev1.ResourceSlice, driver string, devices []CanaryDevice) (missing string) {
+// nameKeys fills in the keys, and says which device has none although its driver has them.
+func nameKeys(slices []resourcev1.ResourceSlice, driver string, devices []CanaryDevice) (missing string) {
 	published, _ := cluster.DevicesOf(slices, driver)
 	type name struct{ pool, device string }
-	uuids := map[name]string{}
+	join := vendor.JoinOf(driver)
+	keys := map[name]string{}
 	for _, d := range published {
-		uuids[name{d.Pool, d.Name}] = d.UUID
+		keys[name{d.Pool, d.Name}] = d.Key
 	}
 	for i := range devices {
 		d := &devices[i]
-		uuid, found := uuids[name{d.Pool, d.Name}]
+		key, found := keys[name{d.Pool, d.Name}]
 		switch {
 		case !found:
 			return fmt.Sprintf("device %s of pool %s, which the claim holds, is in no ResourceSlice of driver %s", d.Name, d.Pool, d.Driver)
-		case uuid == "":
-			return fmt.Sprintf("device %s of pool %s is published without a uuid", d.Name, d.Pool)
+		case key == "" && join.Key != vendor.NoKey:
+			return fmt.Sprintf("device %s of pool %s is published without a %s", d.Name, d.Pool, join.Attributes[0])
 		}
-		d.UUID = uuid
+		d.Key = key
 	}
 	return ""
 }

@@ -164,12 +164,16 @@ func (r *Runner) canaryPod(node *corev1.Node, o CanaryOptions) corev1.Pod {
 	resources.Limits = corev1.ResourceList{
 		corev1.ResourceName(o.Resource): *resource.NewQuantity(o.Count, resource.DecimalSI),
 	}
-	return r.pod(ForCanary, node.Name, canaryTolerations(node), o.Wait, corev1.Container{
+	c := corev1.Container{
 		Image:           o.Image,
-		Command:         o.Command,
+		Command:         o.Look,
 		Resources:       resources,
 		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false)},
-	})
+	}
+	if len(o.Look) == 0 {
+		c.Args = []string{"version"}
+	}
+	return r.pod(ForCanary, node.Name, canaryTolerations(node), o.Wait, c)
 }
 
 // canaryTolerations let the canary onto a closed node and past the taints that its

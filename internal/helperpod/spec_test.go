@@ -118,7 +118,7 @@ func TestCanaryPod(t *testing.T) {
 			{Key: "team", Value: "vision", Effect: corev1.TaintEffectNoExecute},
 		}},
 	}
-	o := CanaryOptions{Resource: "nvidia.com/gpu", Count: 2, Image: "registry.example/cuda:13", Command: []string{"nvidia-smi", "-L"}}
+	o := CanaryOptions{Resource: "nvidia.com/gpu", Count: 2, Image: "registry.example/cuda:13", Look: []string{"nvidia-smi", "-L"}}
 	wantYAML(t, specRunner().canaryPod(node, o), `
 metadata:
   annotations:

@@ -7,7 +7,7 @@ import (
 
 	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
 
-	"github.com/dramigrate/dramigrate/internal/gpuid"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 // advertised merges the kubelet's entries. It sends one for each device and NUMA
@@ -47,7 +47,7 @@ func idsByResource(devices []*podresources.ContainerDevices) map[string][]string
 	for _, d := range devices {
 		ids := found[d.GetResourceName()]
 		for _, id := range d.GetDeviceIds() {
-			ids = append(ids, gpuid.Device(id))
+			ids = append(ids, vendor.DeviceID(d.GetResourceName(), id))
 		}
 		if ids == nil {
 			// A resource without a healthy device is not the same as no resource.

@@ -164,6 +164,7 @@ func (b *builder) checkInput(pool cluster.NodePool, rights []access.Need) checks
 		DeleteEmptyDir: b.in.Settings.DeleteEmptyDir, EvictUnmanaged: b.in.Settings.EvictUnmanaged,
 		Skips:  b.in.Settings.Skips,
 		Rights: rights, Runs: b.in.Runs, Offline: b.in.Offline, Namespace: b.in.Namespace,
+		HelperImage: b.in.Settings.HelperImage, PullSecret: b.in.Settings.PullSecret,
 		EditOwned: b.in.Settings.EditOwned, WaitForOwner: b.in.Settings.WaitForOwner.Duration > 0,
 		DrainTimeout: b.in.Settings.DrainTimeout.Duration,
 	}

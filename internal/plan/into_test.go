@@ -32,8 +32,8 @@ func twoPools(t *testing.T) (*cluster.Snapshot, Intent) {
 	return s, in
 }
 
-// recorded writes what a run of a move from gpu-a into gpu-b leaves on a node.
-func recorded(t *testing.T, s *cluster.Snapshot, name string, role cluster.Role, op Operation) {
+// taken writes what a run of a move from gpu-a into gpu-b leaves on a node.
+func taken(t *testing.T, s *cluster.Snapshot, name string, role cluster.Role, op Operation) {
 	t.Helper()
 	n, _ := s.Node(name)
 	now := metav1.Unix(1000, 0)
@@ -103,7 +103,7 @@ func TestMigrateIntoLeavesForeignCordons(t *testing.T) {
 	s, in := twoPools(t)
 	b1, _ := s.Node("b-1")
 	b1.Spec.Unschedulable = true
-	recorded(t, s, "b-2", cluster.RoleNew, Rollback) // closed since an earlier rollback
+	taken(t, s, "b-2", cluster.RoleNew, Rollback) // closed since an earlier rollback
 	p := build(t, in, s)
 	if diff := cmp.Diff([][]string{{"b-2"}, {"a-1"}, {"a-2", "a-3"}}, nodesByBatch(p)); diff != "" {
 		t.Errorf("batches (-want +got):\n%s", diff)
@@ -117,9 +117,9 @@ func TestMigrateIntoLeavesForeignCordons(t *testing.T) {
 func TestMigrateIntoAgain(t *testing.T) {
 	s, in := twoPools(t)
 	was := build(t, in, s)
-	recorded(t, s, "b-1", cluster.RoleNew, Migrate)
-	recorded(t, s, "b-2", cluster.RoleNew, Migrate)
-	recorded(t, s, "a-1", cluster.RoleOld, Migrate)
+	taken(t, s, "b-1", cluster.RoleNew, Migrate)
+	taken(t, s, "b-2", cluster.RoleNew, Migrate)
+	taken(t, s, "a-1", cluster.RoleOld, Migrate)
 	s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.Name == "x1" || p.Name == "x2" })
 	now := build(t, in, s)
 	look := Compare(was, now, []cluster.RunRecord{{ID: "r1", PlanDigest: was.Digest}})
@@ -131,7 +131,7 @@ func TestMigrateIntoAgain(t *testing.T) {
 	}
 	// Somebody has opened a node that was left: it is closed again.
 	for _, name := range []string{"a-2", "a-3"} {
-		recorded(t, s, name, cluster.RoleOld, Migrate)
+		taken(t, s, name, cluster.RoleOld, Migrate)
 	}
 	if again := build(t, in, s); again.Pending() {
 		t.Errorf("batches %v, want none", again.Batches)
@@ -172,10 +172,10 @@ func TestCompareInto(t *testing.T) {
 func TestRollbackIntoPlan(t *testing.T) {
 	s, in := twoPools(t)
 	for _, n := range []string{"a-1", "a-3"} {
-		recorded(t, s, n, cluster.RoleOld, Migrate)
+		taken(t, s, n, cluster.RoleOld, Migrate)
 	}
 	for _, n := range poolB.Nodes {
-		recorded(t, s, n, cluster.RoleNew, Migrate)
+		taken(t, s, n, cluster.RoleNew, Migrate)
 	}
 	back := intent(Rollback)
 	back.Shared = in.Shared
@@ -204,7 +204,7 @@ func TestRollbackIntoPlan(t *testing.T) {
 	// Over with: the new nodes stay closed, and there is nothing to do.
 	s, _ = twoPools(t)
 	for _, n := range poolB.Nodes {
-		recorded(t, s, n, cluster.RoleNew, Rollback)
+		taken(t, s, n, cluster.RoleNew, Rollback)
 	}
 	if p = build(t, intent(Rollback), s); p.Pending() {
 		t.Errorf("batches %v, want none", p.Batches)

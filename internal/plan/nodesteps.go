@@ -41,7 +41,7 @@ func migrateSteps(p *Plan) []Step {
 		},
 		{
 			ID:    StepProbeBefore,
-			Title: "Record the devices that the kubelet advertises, by UUID",
+			Title: "Record the devices that the kubelet advertises" + byKey(p),
 			Needs: []string{"no pod holds " + resources},
 			Changes: []Change{
 				helperPod(p, "node-probe"),
@@ -78,7 +78,7 @@ func migrateSteps(p *Plan) []Step {
 				taintPatch(StepDriverOn)),
 			Waits: []Wait{
 				within("the driver's pods to be ready", limits.DriverReady.Duration),
-				within("the driver's ResourceSlices to be complete and to hold exactly the recorded devices", limits.SlicesComplete.Duration),
+				within("the driver's ResourceSlices to be complete and to hold "+recorded(p), limits.SlicesComplete.Duration),
 			},
 			Undo: undo + ": the label goes, the driver leaves, the kubelet wipes its slices",
 		},
@@ -87,7 +87,7 @@ func migrateSteps(p *Plan) []Step {
 		{
 			ID:      StepOpen,
 			Title:   "Open the node: taint away, uncordon only if this run cordoned it, annotations back",
-			Needs:   []string{"the canary saw its devices"},
+			Needs:   []string{canaryDone(p)},
 			Changes: nodeChanges(openPatch(StepOpen, p.Gate, false)),
 			Waits:   []Wait{within(fmt.Sprintf("the node to be as it has to be, and to stay so for %s", p.Settings.Soak.Duration), pluginGone+p.Settings.Soak.Duration)},
 			Undo:    undo,
@@ -106,10 +106,10 @@ func migrateSteps(p *Plan) []Step {
 func canaryStep(p *Plan) Step {
 	return Step{
 		ID:      StepCanary,
-		Title:   "Run a pod that asks for " + p.Resource + " as workloads do, and compare the devices in it with its claim",
+		Title:   "Run a pod that asks for " + p.Resource + " as workloads do, and " + canaryLooks(p),
 		Needs:   []string{"a DeviceClass carries " + p.Resource, "the node is still closed"},
 		Changes: []Change{helperPod(p, "canary")},
-		Waits:   []Wait{within("the canary to be scheduled by DRA, to run, and to see the devices of its claim", p.Settings.Deadlines.orDefaults().Canary.Duration)},
+		Waits:   []Wait{within(canaryWait(p), p.Settings.Deadlines.orDefaults().Canary.Duration)},
 		Undo:    "the pod and its claim are removed when it has ended",
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 // migrate plans the move of a pool to DRA.
@@ -203,7 +204,8 @@ func (s Skip) done() bool {
 }
 
 // migrated says why a migration has nothing to do on a node. A node that was opened
-// but has not settled stays in: its kubelet still remembers the plugin.
+// but has not settled, or that has met the plugin again since, stays in: its kubelet
+// still remembers the plugin.
 func (b *builder) migrated(v cluster.NodeView) string {
 	if !v.HasDevices(b.in.Resource, b.in.Driver) {
 		return "has no " + b.in.Resource
@@ -211,7 +213,8 @@ func (b *builder) migrated(v cluster.NodeView) string {
 	state, err := cluster.ParseNodeState(v.Node)
 	at, known := b.p.Gate.StateOf(v.Node.Labels)
 	if err == nil && state != nil && known && at == gate.DRA &&
-		state.Operation == string(Migrate) && state.OpenedAt != nil && state.SettledAt != nil {
+		state.Operation == string(Migrate) && state.OpenedAt != nil && state.SettledAt != nil &&
+		b.inv.MetAgain(v, b.in.Resource, state.SettledAt.Time) == "" {
 		return onDRAWhy + state.Run
 	}
 	return ""
@@ -260,7 +263,7 @@ func OwnClass(resource, driver string) *resourcev1.DeviceClass {
 		Spec: resourcev1.DeviceClassSpec{
 			ExtendedResourceName: &resource,
 			Selectors: []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{
-				Expression: gate.Selector(resource, driver),
+				Expression: vendor.Selector(resource, driver),
 			}}},
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/pending"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 	"github.com/dramigrate/dramigrate/internal/words"
 )
 
@@ -184,7 +185,7 @@ func (v *verifier) node(n cluster.NodeView) []Look {
 		v.look("no pod holds a device by the plugin", "", v.backed(n), cluster.PartPods, cluster.PartClaims),
 		v.look("the driver's pods are ready", "", v.driver(n), cluster.PartPods, cluster.PartDaemonSets),
 		v.look("the driver's slices are complete", words.Count(len(devices), "device"), v.published(devices, incomplete), cluster.PartSlices),
-		v.uuids(n, devices),
+		v.same(n, devices),
 		v.look("the node is open to pods", "", v.open(n)),
 		v.settled(n),
 	}
@@ -204,7 +205,11 @@ func (v *verifier) settled(n cluster.NodeView) Look {
 	case mark.SettledAt == nil:
 		why = fmt.Sprintf("run %s has not settled the node: `dramigrate %s %s` goes on with it", mark.Run, verbOf(mark.Operation), mark.Pool)
 	default:
-		return Look{What: what, Result: OK}
+		met := v.inv.MetAgain(n, v.t.Resource, mark.SettledAt.Time)
+		if met == "" {
+			return v.look(what, "", "", cluster.PartPods)
+		}
+		why = fmt.Sprintf("the kubelet has met the plugin again since the node had settled (%s): keep the plugin off, and `dramigrate apply %s` settles the node anew", met, mark.Pool)
 	}
 	return Look{What: what, Result: Unknown, Detail: why}
 }
@@ -303,9 +308,15 @@ func (v *verifier) published(devices cluster.Devices, incomplete string) string 
 	return incomplete
 }
 
-// uuids compares what is published with what the plugin advertised before the switch.
-func (v *verifier) uuids(n cluster.NodeView, devices cluster.Devices) Look {
-	const what = "the published devices are those that the node had before, by UUID"
+// same compares what is published with what the plugin advertised before the switch, by
+// what both name a device by. Where that is not known only another number tells a
+// difference, and the same number leaves it unknown.
+func (v *verifier) same(n cluster.NodeView, devices cluster.Devices) Look {
+	join := vendor.JoinOf(v.t.Driver)
+	what := "the published devices are those that the node had before"
+	if join.Key != vendor.NoKey {
+		what += ", by " + string(join.Key)
+	}
 	state, err := cluster.ParseNodeState(n.Node)
 	switch {
 	case err != nil:
@@ -313,13 +324,20 @@ func (v *verifier) uuids(n cluster.NodeView, devices cluster.Devices) Look {
 	case state == nil || len(state.Advertised) == 0:
 		return Look{What: what, Result: Unknown, Detail: "which devices the node had before is not recorded"}
 	}
-	now, before := devices.UUIDs(), slices.Sorted(slices.Values(state.Advertised))
-	missing, extra := without(before, now), without(now, before)
+	diff := devices.Diff(v.t.Driver, v.resources, state.Advertised)
 	why := ""
-	if len(missing)+len(extra) > 0 {
-		why = fmt.Sprintf("missing %s; unexpected %s", orNone(missing), orNone(extra))
+	switch {
+	case diff.Same():
+	case join.Key == vendor.NoKey:
+		why = fmt.Sprintf("%s published, and the plugin had %d", words.Count(diff.Now, "device"), diff.Before)
+	default:
+		why = fmt.Sprintf("missing %s; unexpected %s", orNone(diff.Missing), orNone(diff.Unexpected))
 	}
-	return v.look(what, words.Count(len(before), "device"), why, cluster.PartSlices)
+	l := v.look(what, words.Count(diff.Before, "device"), why, cluster.PartSlices)
+	if l.Result == OK && join.Key == vendor.NoKey {
+		l.Result, l.Detail = Unknown, fmt.Sprintf("as many as before (%d), and which is which is not known: %s", diff.Before, join.Unknown)
+	}
+	return l
 }
 
 func (v *verifier) open(n cluster.NodeView) string {
@@ -330,16 +348,6 @@ func (v *verifier) open(n cluster.NodeView) string {
 		return "it is not ready"
 	}
 	return ""
-}
-
-func without(list, remove []string) []string {
-	var out []string
-	for _, s := range list {
-		if !slices.Contains(remove, s) {
-			out = append(out, s)
-		}
-	}
-	return out
 }
 
 func orNone(list []string) string {

@@ -97,7 +97,7 @@ func TestVerify(t *testing.T) {
 		{"all as it has to be", func(*cluster.Snapshot) {}, OK, nil},
 		{"the plugin is back", func(s *cluster.Snapshot) {
 			s.Nodes[0].Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("2")
-		}, Double, []string{"double: ADVERTISED TWICE", "failed: nvidia.com/gpu is 2"}},
+		}, Double, []string{"double: ADVERTISED TWICE", "failed: nvidia.com/gpu is 2", "unknown: the kubelet has met the plugin again since the node had settled (allocatable nvidia.com/gpu is 2)"}},
 		// Its devices are not there yet, or not there any more.
 		{"a pod of the plugin", func(s *cluster.Snapshot) {
 			s.DaemonSets = append(s.DaemonSets, appsv1.DaemonSet{
@@ -143,7 +143,7 @@ func TestVerify(t *testing.T) {
 		}, Failed, []string{"failed: deviceclass/gpu and deviceclass/second both carry nvidia.com/gpu"}},
 		{"pods could not be read", func(s *cluster.Snapshot) {
 			s.Pods, s.Unknown = nil, []cluster.Unknown{{Part: cluster.PartPods, Reason: "forbidden"}}
-		}, Unknown, []string{"unknown: pods could not be read", "unknown: pods could not be read", "unknown: pods could not be read"}},
+		}, Unknown, []string{"unknown: pods could not be read", "unknown: pods could not be read", "unknown: pods could not be read", "unknown: pods could not be read"}},
 		{"slices could not be read", func(s *cluster.Snapshot) {
 			s.Slices, s.Unknown = nil, []cluster.Unknown{{Part: cluster.PartSlices, Reason: "forbidden"}}
 		}, Unknown, []string{"unknown: resourceslices", "unknown: resourceslices", "unknown: resourceslices", "unknown: resourceslices"}},

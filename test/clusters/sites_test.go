@@ -21,7 +21,7 @@ const (
 func sites() []site {
 	return []site{
 		standaloneChart(), staticManifest(), gpuOperator(), gke(), aksManaged(), aksNewPool(), bottlerocket(), eksKarpenter(),
-		openShift(), migMixed(), timeSlicing(), doubleAdvertised(), amd(), migrated(), cpuOnly(), computeDomains(),
+		openShift(), migMixed(), timeSlicing(), doubleAdvertised(), amd(), intelGPU(), gaudi(), tpu(), migrated(), cpuOnly(), computeDomains(),
 	}
 }
 
@@ -72,6 +72,7 @@ func staticManifest() site {
 				op: plan.Migrate, pool: "train-a100", selector: "pool=train-a100", refused: true, class: ownClass,
 				findings: []string{"blocker DRM015 " + ds, noDriver,
 					"blocker DRM019 pod/research/notebook-anna", "blocker DRM019 pod/research/notebook-anna", // bare, and an emptyDir
+					"warning DRM122 pool/train-a100", // no other node has four GPUs left for finetune-0
 					"warning DRM138 daemonset/monitoring/dcgm-exporter"},
 				batches: "a100-1 | a100-2",
 				evicted: []string{"research/finetune-0", "research/notebook-anna"}, // old-eval has ended
@@ -186,15 +187,12 @@ func doubleAdvertised() site {
 		owners: map[string]string{static: "nobody", driver: "nobody"},
 		plans: []wanted{
 			{
-				// The run goes on: the closed node first. The node with two mechanisms is done
-				// as far as the tool's marks go, and stops everything.
+				// The run goes on: the closed node first. The node with two mechanisms stops
+				// everything, and has to settle again: its kubelet has met the plugin since.
 				op: plan.Migrate, pool: "gpu-a", refused: true, class: "adopt gpu.nvidia.com",
 				findings: []string{"blocker DRM010 node/" + n("12"), "warning DRM122 pool/gpu-a"},
-				batches:  n("13") + " | " + n("14"),
-				skipped: []string{
-					n("11") + " is on DRA already, by run r-20260914-0841-7k2q",
-					n("12") + " is on DRA already, by run r-20260914-0841-7k2q",
-				},
+				batches:  n("13") + " | " + n("12") + " | " + n("14"),
+				skipped:  []string{n("11") + " is on DRA already, by run r-20260914-0841-7k2q"},
 				// The record of a failed attempt by DRA makes no pod DRA-backed.
 				evicted: []string{"apps/index-0", "apps/chat-7b5f8d9c6-v4ncz"},
 			},
@@ -225,25 +223,72 @@ func amd() site {
 		plans: []wanted{
 			{
 				op: plan.Prepare, refused: true,
-				findings:  []string{"blocker DRM003 daemonset/" + driver, "blocker DRM027 driver/gpu.amd.com", "warning DRM013 daemonset/" + driver},
+				findings:  []string{"blocker DRM003 daemonset/" + driver, "warning DRM079 driver/gpu.amd.com", "warning DRM013 daemonset/" + driver},
 				restarted: []string{ds + "-8zkwq", ds + "-v4nxd", driver + "-x7plb"},
 			},
 			{
 				op: plan.Migrate, pool: "mi300x", selector: "pool=mi300x", refused: true, class: "create dramigrate-amd-gpu",
 				findings: []string{
 					"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + ds, "blocker DRM015 daemonset/" + driver,
-					"blocker DRM027 driver/gpu.amd.com",
-					"blocker DRM022 pool/mi300x", // the driver wants gpu-mode=dra
+					"warning DRM079 driver/gpu.amd.com", // nothing lists what a container sees
+					"blocker DRM022 pool/mi300x",        // the driver wants gpu-mode=dra
 				},
 				batches: "mi300x-1 | mi300x-2", evicted: []string{"llm/serve-0", "llm/serve-1"},
 			},
 			{
 				// Moved by hand: the plugin keeps off it by another label.
 				op: plan.Migrate, pool: "mi210", selector: "pool=mi210", refused: true, class: "create dramigrate-amd-gpu",
-				findings: []string{"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + driver, "blocker DRM027 driver/gpu.amd.com"},
+				findings: []string{"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + driver, "warning DRM079 driver/gpu.amd.com"},
 				batches:  "mi210-1",
 			},
 		},
+	}
+}
+
+func intelGPU() site {
+	const ds, driver = "kube-system/intel-gpu-plugin", "intel-gpu-resource-driver/intel-gpu-resource-driver-kubelet-plugin"
+	return site{
+		name: "intel-gpu", resource: "gpu.intel.com/i915", driver: "gpu.intel.com",
+		owners: map[string]string{ds: "nobody", driver: "nobody"},
+		plans: []wanted{{
+			op: plan.Migrate, pool: "flex", selector: "pool=flex", class: "create dramigrate-gpu.intel-i915",
+			// Neither which GPU is which nor what a container sees can be known.
+			findings:  []string{"warning DRM079 driver/gpu.intel.com", "warning DRM079 driver/gpu.intel.com"},
+			resources: []string{"gpu.intel.com/i915", "gpu.intel.com/i915_monitoring"},
+			batches:   "flex-1 | flex-2", evicted: []string{"llm/serve-0"},
+		}},
+	}
+}
+
+func gaudi() site {
+	const ds, driver = "habana-system/habanalabs-device-plugin-daemonset", "intel-gaudi-resource-driver/intel-gaudi-resource-driver-kubelet-plugin"
+	return site{
+		name: "gaudi", resource: "habana.ai/gaudi", driver: "gaudi.intel.com",
+		owners: map[string]string{ds: "nobody", driver: "nobody"},
+		plans: []wanted{{
+			op: plan.Migrate, pool: "gaudi", selector: "pool=gaudi", class: "create dramigrate-habana.ai-gaudi",
+			findings:  []string{"warning DRM079 driver/gaudi.intel.com"},
+			resources: []string{"habana.ai/gaudi"},
+			batches:   "gaudi-1 | gaudi-2", evicted: []string{"llm/serve-0"},
+		}},
+	}
+}
+
+// The add-on manager's label is the gate; by what an installation of the driver is
+// recognised is not known, so there is none.
+func tpu() site {
+	return site{
+		name: "tpu", resource: "google.com/tpu", driver: "tpu.google.com",
+		owners: map[string]string{"kube-system/tpu-device-plugin": "addon manager in mode Reconcile"},
+		plans: []wanted{{
+			op: plan.Migrate, pool: "v5e", gate: "gke-tpu", refused: true, class: "create dramigrate-google-tpu",
+			findings: []string{
+				"blocker DRM015 driver/tpu.google.com", "warning DRM049 deviceclass/dramigrate-google-tpu",
+				"warning DRM079 driver/tpu.google.com", "warning DRM079 driver/tpu.google.com",
+			},
+			resources: []string{"google.com/tpu"},
+			batches:   "v5e-1 | v5e-2", evicted: []string{"llm/serve-0"},
+		}},
 	}
 }
 

@@ -101,6 +101,9 @@ func DefaultImages() map[string]string {
 		"nvcr.io/nvidia/k8s-device-plugin":                        "nvidia-device-plugin",
 		"registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu": "dra-driver-nvidia-gpu",
 		"nvcr.io/nvidia/cuda":                                     "nvidia-smi",
+		"docker.io/rocm/k8s-device-plugin":                        "amdgpu-device-plugin",
+		"docker.io/rocm/k8s-gpu-dra-driver":                       "amd-gpu-kubeletplugin",
+		"docker.io/rocm/rocm-terminal":                            "rocm-smi",
 		"registry.k8s.io/pause":                                   "pause",
 		"ghcr.io/dramigrate/dramigrate":                           "dramigrate",
 	}
@@ -108,7 +111,10 @@ func DefaultImages() map[string]string {
 
 // shippedCommands are names under which this module's program is in every container.
 func shippedCommands() []string {
-	return []string{"nvidia-device-plugin", "dra-driver-nvidia-gpu", "nvidia-smi", "pause"}
+	return []string{
+		"nvidia-device-plugin", "dra-driver-nvidia-gpu", "nvidia-smi",
+		"amdgpu-device-plugin", "amd-gpu-kubeletplugin", "rocm-smi", "pause",
+	}
 }
 
 func (o *Options) complete() error {

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +42,8 @@ type Bench struct {
 	Tool Tool
 	// DriverDir is the folder for --driver-manifests.
 	DriverDir string
+	// Make is the maker of the GPUs.
+	Make manifests.Make
 }
 
 // BenchOptions say what a bench is.
@@ -49,7 +51,9 @@ type BenchOptions struct {
 	Binary string
 	// Helper is the program in the helper's image; Binary if empty. Without either
 	// nothing can run the image.
-	Helper  string
+	Helper string
+	// Make is the maker of the GPUs; NVIDIA if it is zero. Plugin is then to be its.
+	Make    manifests.Make
 	Plugin  manifests.Plugin
 	Version string
 	Kubelet cluster.Kubelet
@@ -65,10 +69,17 @@ type BenchOptions struct {
 
 // GPUNode is a node of a pool as a cloud would make it.
 func GPUNode(name, pool string, gpus int) cluster.NodeSpec {
+	return NodeOf(manifests.NVIDIA(), name, pool, gpus)
+}
+
+// NodeOf is such a node with another maker's GPUs.
+func NodeOf(m manifests.Make, name, pool string, gpus int) cluster.NodeSpec {
+	labels := maps.Clone(m.NodeLabels)
+	labels[PoolLabel] = pool
 	return cluster.NodeSpec{
 		Name:   name,
-		Labels: map[string]string{PoolLabel: pool, "nvidia.com/gpu.present": "true"},
-		Taints: []corev1.Taint{{Key: Resource, Value: "present", Effect: corev1.TaintEffectNoSchedule}},
+		Labels: labels,
+		Taints: []corev1.Taint{{Key: string(m.Resource), Value: "present", Effect: corev1.TaintEffectNoSchedule}},
 		GPUs:   gpus,
 	}
 }
@@ -91,7 +102,11 @@ func NewBench(ctx context.Context, o BenchOptions) (_ *Bench, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Make.Resource == "" {
+		o.Make = manifests.NVIDIA()
+	}
 	b := &Bench{
+		Make:      o.Make,
 		Cluster:   c,
 		DriverDir: filepath.Join(o.Dir, "driver"),
 		Tool:      Tool{Binary: o.Binary, Kubeconfig: c.Kubeconfig()},
@@ -104,7 +119,7 @@ func NewBench(ctx context.Context, o BenchOptions) (_ *Bench, err error) {
 	if err := os.MkdirAll(b.DriverDir, 0o755); err != nil {
 		return nil, err
 	}
-	if err := manifests.WriteDriverFiles(b.DriverDir); err != nil {
+	if err := o.Make.WriteDriverFiles(b.DriverDir); err != nil {
 		return nil, err
 	}
 	if err := c.Apply(ctx, o.Plugin.Objects()...); err != nil {
@@ -128,9 +143,9 @@ func (b *Bench) Allocatable(ctx context.Context, node string, want int) string {
 	if err != nil {
 		return err.Error()
 	}
-	q := n.Status.Allocatable[Resource]
+	q := n.Status.Allocatable[b.Make.Resource]
 	if q.Value() != int64(want) {
-		return fmt.Sprintf("node/%s: allocatable %s is %d, want %d", node, Resource, q.Value(), want)
+		return fmt.Sprintf("node/%s: allocatable %s is %d, want %d", node, b.Make.Resource, q.Value(), want)
 	}
 	return ""
 }
@@ -200,7 +215,7 @@ func (b *Bench) Leftovers(ctx context.Context, node string) ([]string, error) {
 		return nil, err
 	}
 	for _, p := range pods {
-		if strings.HasPrefix(p.Name, "dra-driver-") {
+		if strings.HasPrefix(p.Name, b.Make.DriverSet) {
 			out = append(out, "pod "+p.Namespace+"/"+p.Name)
 		}
 		if p.Namespace == ToolNamespace {
@@ -220,16 +235,14 @@ func (b *Bench) PodsOn(ctx context.Context, node string) ([]corev1.Pod, error) {
 	return list.Items, nil
 }
 
-var uuid = regexp.MustCompile(`UUID: (GPU-[0-9a-f-]+)`)
-
-// Seen are the UUIDs that a workload's container lists in its log.
+// Seen are the GPUs that a workload's container lists in its log.
 func (b *Bench) Seen(ctx context.Context, p *corev1.Pod) ([]string, error) {
 	log, err := b.Client().CoreV1().Pods(p.Namespace).GetLogs(p.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
-	for _, m := range uuid.FindAllStringSubmatch(string(log), -1) {
+	for _, m := range b.Make.Seen.FindAllStringSubmatch(string(log), -1) {
 		out = append(out, m[1])
 	}
 	slices.Sort(out)
@@ -242,7 +255,7 @@ type Served struct {
 	UID       string
 	// Claim is the generated claim; empty if the plugin serves the pod.
 	Claim string
-	// Holds are the UUIDs of the claim's devices, Sees those in the container's log.
+	// Holds are the claim's devices by the make's key, Sees those in the container's log.
 	Holds, Sees []string
 }
 
@@ -274,7 +287,7 @@ func (b *Bench) Workload(ctx context.Context, namespace, name string) ([]Served,
 	return out, nil
 }
 
-// held are the UUIDs of a claim's devices, by the slices that publish them.
+// held are the keys of a claim's devices, by the slices that publish them.
 func (b *Bench) held(ctx context.Context, namespace, name string) ([]string, error) {
 	claim, err := b.Client().ResourceV1().ResourceClaims(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && claim.Status.Allocation == nil {
@@ -294,7 +307,7 @@ func (b *Bench) held(ctx context.Context, namespace, name string) ([]string, err
 				continue
 			}
 			for _, d := range s.Spec.Devices {
-				if a := d.Attributes["uuid"]; d.Name == r.Device && a.StringValue != nil {
+				if a := d.Attributes[b.Make.Key]; d.Name == r.Device && a.StringValue != nil {
 					out = append(out, *a.StringValue)
 				}
 			}
@@ -317,7 +330,7 @@ func (b *Bench) RunWorkload(ctx context.Context, name, pool string, replicas int
 	if pool != "" {
 		where = map[string]string{PoolLabel: pool}
 	}
-	if err := b.Apply(ctx, manifests.Workload("default", name, int32(replicas), where)); err != nil {
+	if err := b.Apply(ctx, b.Make.Workload("default", name, int32(replicas), where)); err != nil {
 		return err
 	}
 	if why := b.WorkloadReady(ctx, name, replicas); why != "" {

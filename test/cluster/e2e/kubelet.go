@@ -26,7 +26,7 @@ func (b *Bench) Advertised(ctx context.Context, node string) ([]string, error) {
 	}
 	var out []string
 	for _, d := range answer.Devices {
-		if d.ResourceName == Resource {
+		if d.ResourceName == string(b.Make.Resource) {
 			out = append(out, d.DeviceIds...)
 		}
 	}

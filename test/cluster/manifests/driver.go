@@ -1,9 +1,6 @@
 package manifests
 
 import (
-	"fmt"
-	"io/fs"
-	"os"
 	"path"
 	"slices"
 
@@ -31,23 +28,9 @@ func DriverDaemonSet() *appsv1.DaemonSet {
 	return only[*appsv1.DaemonSet](Driver())
 }
 
-// DriverFiles is [Driver] as a user keeps it: a folder of YAML files, with names
-// that sort in the order of their creation.
-func DriverFiles() fs.FS {
-	sub, err := fs.Sub(files, "driver")
-	if err != nil {
-		panic(err) // the folder's name is a valid path
-	}
-	return sub
-}
-
-// WriteDriverFiles puts [DriverFiles] into dir, which must not have them yet.
-func WriteDriverFiles(dir string) error {
-	if err := os.CopyFS(dir, DriverFiles()); err != nil {
-		return fmt.Errorf("driver manifests: %w", err)
-	}
-	return nil
-}
+// WriteDriverFiles puts [Driver] into dir as a user keeps it: as YAML files, with names
+// that sort in the order of their creation. dir must not have them yet.
+func WriteDriverFiles(dir string) error { return NVIDIA().WriteDriverFiles(dir) }
 
 // DeviceClass is gpu.nvidia.com with the extended resource name nvidia.com/gpu:
 // the moment it exists, every pod with that name may be served by the driver.

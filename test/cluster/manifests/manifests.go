@@ -1,6 +1,6 @@
 // Package manifests holds what tests and the demo install on the test cluster:
 // the device plugin in the forms in which it is found in the field, the DRA
-// driver, its DeviceClass, and workloads.
+// driver, its DeviceClass, and workloads; NVIDIA's, and of other makers one form each.
 //
 // Names, labels, selectors, affinity terms and tolerations are those of the
 // vendor's own (k8s-device-plugin v0.20.0, dra-driver-nvidia-gpu v0.4.1),
@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed plugin/*.yaml driver/*.yaml deviceclass.yaml
+//go:embed plugin/*.yaml driver/*.yaml amd/*.yaml amd/driver/*.yaml deviceclass.yaml
 var files embed.FS
 
 // YAML writes the objects as one stream of documents.

@@ -25,6 +25,11 @@ const (
 // Workload is a Deployment of pods that ask for one GPU each in the way of the
 // device plugin, on nodes with the labels of pool.
 func Workload(namespace, name string, replicas int32, pool map[string]string) *appsv1.Deployment {
+	return NVIDIA().Workload(namespace, name, replicas, pool)
+}
+
+// Workload is such a Deployment for the GPUs of the make.
+func (m Make) Workload(namespace, name string, replicas int32, pool map[string]string) *appsv1.Deployment {
 	labels := workloadLabels(name)
 	return &appsv1.Deployment{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
@@ -34,7 +39,7 @@ func Workload(namespace, name string, replicas int32, pool map[string]string) *a
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       workloadSpec(pool),
+				Spec:       m.workloadSpec(pool),
 			},
 		},
 	}
@@ -43,7 +48,7 @@ func Workload(namespace, name string, replicas int32, pool map[string]string) *a
 // WorkloadPod is one pod like those of [Workload], owned by nobody and not
 // started again when it ends.
 func WorkloadPod(namespace, name string, pool map[string]string) *corev1.Pod {
-	spec := workloadSpec(pool)
+	spec := NVIDIA().workloadSpec(pool)
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	return &corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -69,19 +74,19 @@ func workloadLabels(name string) map[string]string {
 	return map[string]string{appLabel: name}
 }
 
-func workloadSpec(pool map[string]string) corev1.PodSpec {
+func (m Make) workloadSpec(pool map[string]string) corev1.PodSpec {
 	return corev1.PodSpec{
 		NodeSelector: maps.Clone(pool),
 		Tolerations: []corev1.Toleration{{
-			Key:      string(resourceGPU),
+			Key:      string(m.Resource),
 			Operator: corev1.TolerationOpExists,
 			Effect:   corev1.TaintEffectNoSchedule,
 		}},
 		Containers: []corev1.Container{{
 			Name:  WorkloadContainer,
-			Image: WorkloadImage,
+			Image: m.Image,
 			Resources: corev1.ResourceRequirements{
-				Limits: corev1.ResourceList{resourceGPU: resource.MustParse("1")},
+				Limits: corev1.ResourceList{m.Resource: resource.MustParse("1")},
 			},
 		}},
 	}

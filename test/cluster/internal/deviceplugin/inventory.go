@@ -10,13 +10,15 @@ import (
 
 // An inventory is the devices that were there at the start, and their health now.
 type inventory struct {
+	id      func(gpu.GPU) string
 	mu      sync.Mutex
 	gpus    []gpu.GPU
 	changed chan struct{} // closed, and replaced, at each change
 }
 
-func newInventory(set gpu.Set) *inventory {
+func newInventory(set gpu.Set, id func(gpu.GPU) string) *inventory {
 	return &inventory{
+		id:      id,
 		gpus:    append([]gpu.GPU(nil), set.GPUs...),
 		changed: make(chan struct{}),
 	}
@@ -38,17 +40,21 @@ func (i *inventory) watch() ([]*pluginapi.Device, <-chan struct{}) {
 		if g.Unhealthy {
 			health = pluginapi.Unhealthy
 		}
-		list[n] = &pluginapi.Device{ID: g.UUID, Health: health}
+		list[n] = &pluginapi.Device{ID: i.id(g), Health: health}
 	}
 	return list, i.changed
 }
 
-// has tells whether the plugin advertises the device, healthy or not.
-func (i *inventory) has(id string) bool {
+// find is the GPU that the plugin advertises by the ID, healthy or not.
+func (i *inventory) find(id string) (gpu.GPU, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	_, ok := gpu.Set{GPUs: i.gpus}.ByUUID(id)
-	return ok
+	for _, g := range i.gpus {
+		if i.id(g) == id {
+			return g, true
+		}
+	}
+	return gpu.GPU{}, false
 }
 
 // updateHealth takes over the health from set, and tells whether any changed.

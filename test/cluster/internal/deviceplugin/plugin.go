@@ -1,6 +1,6 @@
 // Package deviceplugin is the device plugin of the test cluster. It advertises
-// the node's simulated GPUs as nvidia.com/gpu over the kubelet's real
-// device-plugin API (v1beta1).
+// the node's simulated GPUs, as nvidia.com/gpu or as another vendor's plugin does, over
+// the kubelet's real device-plugin API (v1beta1).
 package deviceplugin
 
 import (
@@ -46,6 +46,7 @@ const (
 
 // config is where a plugin finds its surroundings.
 type config struct {
+	make            Make
 	pluginDir       string // the kubelet's folder of device-plugin sockets
 	setFile         string // the node's GPU set
 	failOnInitError bool
@@ -56,8 +57,8 @@ type config struct {
 //
 // The set of GPUs is read once, at the start; later changes of the file change
 // their health alone, as the vendor's plugin discovers devices only once.
-func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	cfg := config{log: slog.New(slog.NewTextHandler(stderr, nil)), failOnInitError: true}
+func (m Make) Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	cfg := config{make: m, log: slog.New(slog.NewTextHandler(stderr, nil)), failOnInitError: true}
 	if value, ok := os.LookupEnv(envFailOnInitError); ok {
 		parsed, err := strconv.ParseBool(value)
 		if err != nil {
@@ -65,7 +66,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		cfg.failOnInitError = parsed
 	}
-	flags := flag.NewFlagSet("nvidia-device-plugin", flag.ContinueOnError)
+	flags := flag.NewFlagSet(m.Command, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&cfg.pluginDir, "device-plugin-dir", pluginapi.DevicePluginPath, "the kubelet's folder of device-plugin sockets")
 	flags.StringVar(&cfg.setFile, "gpus", gpu.SetFile, "file with the node's GPU set")
@@ -103,7 +104,7 @@ func run(ctx context.Context, cfg config) error {
 			return fmt.Errorf("watch %s: %w", dir, err)
 		}
 	}
-	p := &plugin{config: cfg, inventory: newInventory(set)}
+	p := &plugin{config: cfg, inventory: newInventory(set, cfg.make.ID)}
 	return p.loop(ctx, watcher)
 }
 
@@ -146,7 +147,7 @@ func (p *plugin) loop(ctx context.Context, watcher *fsnotify.Watcher) error {
 				continue
 			}
 			backoff = firstRetry
-			p.log.Info("registered", "resource", ResourceName, "devices", len(p.inventory.devices()))
+			p.log.Info("registered", "resource", p.make.Resource, "devices", len(p.inventory.devices()))
 		}
 	}
 }
@@ -154,13 +155,13 @@ func (p *plugin) loop(ctx context.Context, watcher *fsnotify.Watcher) error {
 // start serves on a new socket and registers it. Whatever served before is stopped.
 func (p *plugin) start(ctx context.Context) error {
 	p.stop()
-	srv, err := serve(filepath.Join(p.pluginDir, socketName), p.inventory)
+	srv, err := serve(filepath.Join(p.pluginDir, p.make.Socket), p.make, p.inventory)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, registerTimeout)
 	defer cancel()
-	if err := register(ctx, p.pluginDir); err != nil {
+	if err := register(ctx, p.make, p.pluginDir); err != nil {
 		srv.stop()
 		return err
 	}

@@ -90,6 +90,7 @@ func newNode(t *testing.T, gpus int) *node {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	n := &node{
 		config: config{
+			make:      NVIDIA(),
 			pluginDir: filepath.Join(dir, "device-plugins"),
 			setFile:   filepath.Join(dir, "gpus.json"),
 			log:       slog.New(slog.NewTextHandler(t.Output(), nil)),

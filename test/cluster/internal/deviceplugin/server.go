@@ -22,6 +22,7 @@ import (
 // A server answers the kubelet on one socket.
 type server struct {
 	pluginapi.UnimplementedDevicePluginServer
+	make      Make
 	inventory *inventory
 	grpc      *grpc.Server
 	stopped   chan struct{}
@@ -29,7 +30,7 @@ type server struct {
 }
 
 // serve listens on socket, in place of what an earlier plugin left there.
-func serve(socket string, inv *inventory) (*server, error) {
+func serve(socket string, m Make, inv *inventory) (*server, error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func serve(socket string, inv *inventory) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{inventory: inv, grpc: grpc.NewServer(), stopped: make(chan struct{})}
+	s := &server{make: m, inventory: inv, grpc: grpc.NewServer(), stopped: make(chan struct{})}
 	pluginapi.RegisterDevicePluginServer(s.grpc, s)
 	s.serving.Go(func() {
 		// Serve returns an error only if the listener breaks under it; the
@@ -55,7 +56,7 @@ func (s *server) stop() {
 }
 
 // register announces the socket to the kubelet that serves in dir.
-func register(ctx context.Context, dir string) error {
+func register(ctx context.Context, m Make, dir string) error {
 	kubelet := filepath.Join(dir, filepath.Base(pluginapi.KubeletSocket))
 	conn, err := grpc.NewClient("unix://"+kubelet, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -64,12 +65,12 @@ func register(ctx context.Context, dir string) error {
 	defer conn.Close()
 	_, err = pluginapi.NewRegistrationClient(conn).Register(ctx, &pluginapi.RegisterRequest{
 		Version:      pluginapi.Version,
-		Endpoint:     socketName,
-		ResourceName: ResourceName,
+		Endpoint:     m.Socket,
+		ResourceName: m.Resource,
 		Options:      &pluginapi.DevicePluginOptions{},
 	})
 	if err != nil {
-		return fmt.Errorf("register %s with %s: %w", ResourceName, kubelet, err)
+		return fmt.Errorf("register %s with %s: %w", m.Resource, kubelet, err)
 	}
 	return nil
 }
@@ -101,16 +102,18 @@ func (s *server) ListAndWatch(_ *pluginapi.Empty, stream grpc.ServerStreamingSer
 func (s *server) Allocate(_ context.Context, req *pluginapi.AllocateRequest) (*pluginapi.AllocateResponse, error) {
 	resp := &pluginapi.AllocateResponse{}
 	for _, container := range req.ContainerRequests {
-		answer := &pluginapi.ContainerAllocateResponse{
-			Envs: map[string]string{"NVIDIA_VISIBLE_DEVICES": strings.Join(container.DevicesIds, ",")},
+		answer := &pluginapi.ContainerAllocateResponse{}
+		if s.make.Variable != "" {
+			answer.Envs = map[string]string{s.make.Variable: strings.Join(container.DevicesIds, ",")}
 		}
 		for _, id := range container.DevicesIds {
-			if !s.inventory.has(id) {
-				return nil, status.Errorf(codes.InvalidArgument, "allocate %s: unknown device %s", ResourceName, id)
+			g, known := s.inventory.find(id)
+			if !known {
+				return nil, status.Errorf(codes.InvalidArgument, "allocate %s: unknown device %s", s.make.Resource, id)
 			}
 			answer.Mounts = append(answer.Mounts, &pluginapi.Mount{
-				ContainerPath: filepath.Join(gpu.VisibleDir, gpu.FileName(id)),
-				HostPath:      filepath.Join(gpu.FilesDir, gpu.FileName(id)),
+				ContainerPath: filepath.Join(gpu.VisibleDir, gpu.FileName(g.UUID)),
+				HostPath:      filepath.Join(gpu.FilesDir, gpu.FileName(g.UUID)),
 				ReadOnly:      true,
 			})
 		}

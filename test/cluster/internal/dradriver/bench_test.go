@@ -55,6 +55,7 @@ func newBench(t *testing.T, claims ...*resourceapi.ResourceClaim) *bench {
 		}
 	}
 	b := &bench{config: config{
+		make:        NVIDIA(),
 		node:        "node-a",
 		setFile:     filepath.Join(dir, "gpus.json"),
 		faultFile:   filepath.Join(dir, "driver-fault"),

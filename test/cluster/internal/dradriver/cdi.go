@@ -12,22 +12,22 @@ import (
 	"github.com/dramigrate/dramigrate/test/cluster/internal/gpu"
 )
 
-// The kind of the CDI devices is the vendor's driver's.
-const (
-	cdiVendor = "k8s.gpu.nvidia.com"
-	cdiClass  = "claim"
-)
+// cdiClass is the class of the CDI devices; their vendor is the driver's.
+const cdiClass = "claim"
 
 // An injector writes what a container runtime has to do to give a container the
 // devices of a claim: one CDI spec a claim.
-type injector struct{ cache *cdi.Cache }
+type injector struct {
+	make  Make
+	cache *cdi.Cache
+}
 
-func newInjector(dir string) (*injector, error) {
+func newInjector(m Make, dir string) (*injector, error) {
 	cache, err := cdi.NewCache(cdi.WithSpecDirs(dir), cdi.WithAutoRefresh(false))
 	if err != nil {
 		return nil, fmt.Errorf("CDI folder %s: %w", dir, err)
 	}
-	return &injector{cache: cache}, nil
+	return &injector{make: m, cache: cache}, nil
 }
 
 // injection is a device of a claim and the GPU that is to appear for it.
@@ -38,8 +38,8 @@ type injection struct {
 
 // deviceID is the qualified CDI name of a claim's device. The claim's UID in it
 // keeps a runtime from serving a cached spec of an earlier claim.
-func deviceID(claim types.UID, device string) string {
-	return parser.QualifiedName(cdiVendor, cdiClass, deviceName(claim, device))
+func (m Make) deviceID(claim types.UID, device string) string {
+	return parser.QualifiedName(m.cdiVendor, cdiClass, deviceName(claim, device))
 }
 
 func deviceName(claim types.UID, device string) string {
@@ -49,10 +49,8 @@ func deviceName(claim types.UID, device string) string {
 // write makes the CDI spec of the claim.
 func (i *injector) write(claim types.UID, devices []injection) error {
 	spec := &specs.Spec{
-		Kind: cdiVendor + "/" + cdiClass,
-		// As the vendor's driver does: the legacy runtime hook, if it is in the
-		// image's environment, must not add devices of its own.
-		ContainerEdits: specs.ContainerEdits{Env: []string{"NVIDIA_VISIBLE_DEVICES=void"}},
+		Kind:           i.make.cdiVendor + "/" + cdiClass,
+		ContainerEdits: specs.ContainerEdits{Env: i.make.env},
 	}
 	for _, d := range devices {
 		file := gpu.FileName(d.gpu.UUID)
@@ -72,7 +70,7 @@ func (i *injector) write(claim types.UID, devices []injection) error {
 		return fmt.Errorf("CDI spec: %w", err)
 	}
 	spec.Version = version
-	if err := i.cache.WriteSpec(spec, specName(claim)); err != nil {
+	if err := i.cache.WriteSpec(spec, i.make.specName(claim)); err != nil {
 		return fmt.Errorf("CDI spec: %w", err)
 	}
 	return nil
@@ -80,12 +78,12 @@ func (i *injector) write(claim types.UID, devices []injection) error {
 
 // remove deletes the CDI spec of the claim, if there is one.
 func (i *injector) remove(claim types.UID) error {
-	if err := i.cache.RemoveSpec(specName(claim)); err != nil {
+	if err := i.cache.RemoveSpec(i.make.specName(claim)); err != nil {
 		return fmt.Errorf("CDI spec: %w", err)
 	}
 	return nil
 }
 
-func specName(claim types.UID) string {
-	return cdi.GenerateTransientSpecName(cdiVendor, cdiClass, string(claim)) + ".yaml"
+func (m Make) specName(claim types.UID) string {
+	return cdi.GenerateTransientSpecName(m.cdiVendor, cdiClass, string(claim)) + ".yaml"
 }

@@ -15,14 +15,17 @@ import (
 // typeGPU is the attribute "type" of a whole GPU.
 const typeGPU = "gpu"
 
-// Devices are the GPUs of the set as the driver publishes them, in the order of
+// Devices are the GPUs of the set as NVIDIA's driver publishes them, in the order of
 // their index.
-func Devices(set gpu.Set) ([]resourceapi.Device, error) {
+func Devices(set gpu.Set) ([]resourceapi.Device, error) { return NVIDIA().devices(set) }
+
+// devices are those of any driver.
+func (m Make) devices(set gpu.Set) ([]resourceapi.Device, error) {
 	devices := make([]resourceapi.Device, 0, len(set.GPUs))
 	for _, g := range set.GPUs {
-		d, err := device(set, g)
+		d, err := m.device(set, g)
 		if err != nil {
-			return nil, fmt.Errorf("device %s: %w", g.DeviceName(), err)
+			return nil, fmt.Errorf("device %s: %w", m.Name(g), err)
 		}
 		devices = append(devices, d)
 	}
@@ -37,9 +40,24 @@ func pool(node string, devices []resourceapi.Device) resourceslice.DriverResourc
 	}}
 }
 
-// device describes a GPU with the attributes and the capacity of the vendor's
-// driver (dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin/deviceinfo.go).
-func device(set gpu.Set, g gpu.GPU) (resourceapi.Device, error) {
+// device describes a GPU with the attributes and the capacity of the vendor's driver.
+func (m Make) device(set gpu.Set, g gpu.GPU) (resourceapi.Device, error) {
+	attributes, err := m.attributes(set, g)
+	if err != nil {
+		return resourceapi.Device{}, err
+	}
+	return resourceapi.Device{
+		Name:       m.Name(g),
+		Attributes: attributes,
+		Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
+			"memory": {Value: *resource.NewQuantity(g.MemoryMiB<<20, resource.BinarySI)},
+		},
+	}, nil
+}
+
+// nvidiaAttributes are those of dra-driver-nvidia-gpu
+// (cmd/gpu-kubelet-plugin/deviceinfo.go).
+func nvidiaAttributes(set gpu.Set, g gpu.GPU) (map[resourceapi.QualifiedName]resourceapi.DeviceAttribute, error) {
 	attributes := map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
 		"type":         text(typeGPU),
 		"uuid":         text(g.UUID),
@@ -59,17 +77,23 @@ func device(set gpu.Set, g gpu.GPU) (resourceapi.Device, error) {
 		// ("580.95.05", "9.0").
 		v, err := semver.NewVersion(value)
 		if err != nil {
-			return resourceapi.Device{}, fmt.Errorf("attribute %s: version %q: %w", name, value, err)
+			return nil, fmt.Errorf("attribute %s: version %q: %w", name, value, err)
 		}
 		normal := v.String()
 		attributes[name] = resourceapi.DeviceAttribute{VersionValue: &normal}
 	}
-	return resourceapi.Device{
-		Name:       g.DeviceName(),
-		Attributes: attributes,
-		Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
-			"memory": {Value: *resource.NewQuantity(g.MemoryMiB<<20, resource.BinarySI)},
-		},
+	return attributes, nil
+}
+
+// amdAttributes are those of k8s-gpu-dra-driver for a GPU that is in no parts.
+func amdAttributes(set gpu.Set, g gpu.GPU) (map[resourceapi.QualifiedName]resourceapi.DeviceAttribute, error) {
+	return map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
+		"type":              text("amdgpu"),
+		"productName":       text(g.ProductName),
+		"driverVersionFull": text(set.DriverVersion),
+
+		deviceattribute.StandardDeviceAttributePCIBusID: text(g.PCIBusID),
+		deviceattribute.StandardDeviceAttributePCIeRoot: text(g.PCIeRoot),
 	}, nil
 }
 

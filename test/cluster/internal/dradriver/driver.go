@@ -18,6 +18,7 @@ var errPrepareFault = errors.New("prepare fails on purpose")
 
 // A driver prepares claims on one node. The helper calls it one call at a time.
 type driver struct {
+	make       Make
 	node       string
 	set        gpu.Set
 	faultFile  string
@@ -57,7 +58,7 @@ func (d *driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 	prepared := preparedClaim{Namespace: claim.Namespace, Name: claim.Name, State: prepareStarted}
 	var injections []injection
 	for _, result := range claim.Status.Allocation.Devices.Results {
-		if result.Driver != DriverName {
+		if result.Driver != d.make.Driver {
 			continue
 		}
 		g, err := d.resolve(claim.UID, result)
@@ -73,7 +74,7 @@ func (d *driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 		prepared.Devices = append(prepared.Devices, preparedDevice{
 			Request:   result.Request,
 			Device:    result.Device,
-			CDIDevice: deviceID(claim.UID, result.Device),
+			CDIDevice: d.make.deviceID(claim.UID, result.Device),
 			Admin:     isAdmin(result),
 		})
 	}
@@ -98,7 +99,7 @@ func (d *driver) resolve(claim types.UID, result resourceapi.DeviceRequestAlloca
 	if result.Pool != d.node {
 		return gpu.GPU{}, fmt.Errorf("device %s/%s is not of this node", result.Pool, result.Device)
 	}
-	g, ok := d.set.ByDeviceName(result.Device)
+	g, ok := d.make.byName(d.set, result.Device)
 	if !ok {
 		return gpu.GPU{}, fmt.Errorf("device %s/%s is unknown", result.Pool, result.Device)
 	}

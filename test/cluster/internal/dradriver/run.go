@@ -1,5 +1,5 @@
-// Package dradriver is the DRA driver gpu.nvidia.com of the test cluster. It
-// publishes the node's simulated GPUs in ResourceSlices and prepares claims for
+// Package dradriver is the DRA driver of the test cluster: gpu.nvidia.com, or another
+// vendor's. It publishes the node's simulated GPUs in ResourceSlices and prepares claims for
 // them, on the same helper library as the vendor's driver, with that driver's
 // names for devices, attributes and files on the node.
 package dradriver
@@ -31,6 +31,7 @@ const (
 
 // config is where a driver finds its surroundings.
 type config struct {
+	make        Make
 	node        string
 	setFile     string
 	faultFile   string
@@ -45,10 +46,10 @@ type config struct {
 //
 // The node's name comes from the environment variable NODE_NAME, the API server
 // from the pod's service account unless --kubeconfig is given.
-func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	var cfg config
+func (m Make) Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	cfg := config{make: m}
 	var kubeconfig string
-	flags := flag.NewFlagSet("dra-driver-nvidia-gpu", flag.ContinueOnError)
+	flags := flag.NewFlagSet(m.Command, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&cfg.node, "node-name", os.Getenv("NODE_NAME"), "name of the node")
 	flags.StringVar(&cfg.setFile, "gpus", gpu.SetFile, "file with the node's GPU set")
@@ -71,7 +72,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	// Whatever fails because the driver is asked to end is no failure: starting
 	// takes some requests, and each can be cut off.
 	if err := run(ctx, cfg); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("DRA driver %s: %w", DriverName, err)
+		return fmt.Errorf("DRA driver %s: %w", m.Driver, err)
 	}
 	return nil
 }
@@ -95,11 +96,11 @@ func run(ctx context.Context, cfg config) error {
 	if fault == FaultMissingDevice && len(set.GPUs) > 0 {
 		published.GPUs = set.GPUs[:len(set.GPUs)-1]
 	}
-	devices, err := Devices(published)
+	devices, err := cfg.make.devices(published)
 	if err != nil {
 		return err
 	}
-	dir := filepath.Join(cfg.pluginsDir, DriverName)
+	dir := filepath.Join(cfg.pluginsDir, cfg.make.Driver)
 	for _, d := range []string{dir, cfg.cdiDir} {
 		if err := os.MkdirAll(d, 0o750); err != nil {
 			return err
@@ -107,15 +108,15 @@ func run(ctx context.Context, cfg config) error {
 	}
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	d := &driver{node: cfg.node, set: set, faultFile: cfg.faultFile, fail: fail}
+	d := &driver{make: cfg.make, node: cfg.node, set: set, faultFile: cfg.faultFile, fail: fail}
 	if d.checkpoint, err = loadCheckpoint(dir); err != nil {
 		return err
 	}
-	if d.injector, err = newInjector(cfg.cdiDir); err != nil {
+	if d.injector, err = newInjector(cfg.make, cfg.cdiDir); err != nil {
 		return err
 	}
 	helper, err := kubeletplugin.Start(ctx, d,
-		kubeletplugin.DriverName(DriverName),
+		kubeletplugin.DriverName(cfg.make.Driver),
 		kubeletplugin.KubeClient(cfg.client),
 		kubeletplugin.NodeName(cfg.node),
 		kubeletplugin.PluginDataDirectoryPath(dir),

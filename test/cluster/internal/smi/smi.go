@@ -1,5 +1,5 @@
-// Package smi is the workload of the test cluster: an `nvidia-smi` that lists
-// the GPUs which its container was given.
+// Package smi is the workload of the test cluster: a program such as `nvidia-smi` that
+// lists the GPUs which its container was given.
 package smi
 
 import (
@@ -23,17 +23,32 @@ func (e *ExitError) Error() string { return fmt.Sprintf("exit code %d", e.Code) 
 // ExitCode is the code with which the process has to end.
 func (e *ExitError) ExitCode() int { return e.Code }
 
-// Run prints the visible GPUs, one a line, in the form of `nvidia-smi -L`.
+// A Format writes a line for the GPU at a position among those that are visible.
+type Format func(w io.Writer, i int, g gpu.GPU) error
+
+// NVIDIA is the form of `nvidia-smi -L`.
+func NVIDIA(w io.Writer, i int, g gpu.GPU) error {
+	_, err := fmt.Fprintf(w, "GPU %d: %s (UUID: %s)\n", i, g.ProductName, g.UUID)
+	return err
+}
+
+// AMD is the form of `rocm-smi --showbus`.
+func AMD(w io.Writer, i int, g gpu.GPU) error {
+	_, err := fmt.Fprintf(w, "GPU[%d]\t\t: PCI Bus: %s\n", i, g.PCIBusID)
+	return err
+}
+
+// Run prints the visible GPUs, one a line.
 //
 // With -L it then returns. Without arguments it stands for a program that uses
 // its GPUs: it goes on until ctx ends, and that is a success. Without a visible
 // GPU it prints what nvidia-smi prints and returns an [ExitError] in either
 // case, so that a workload which was cheated of its GPU does not look healthy.
-func Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	return run(ctx, args, gpu.VisibleDir, stdout, stderr)
+func (f Format) Run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	return f.run(ctx, args, gpu.VisibleDir, stdout, stderr)
 }
 
-func run(ctx context.Context, args []string, visible string, stdout, stderr io.Writer) error {
+func (f Format) run(ctx context.Context, args []string, visible string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("nvidia-smi", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	listOnly := flags.Bool("L", false, "list the GPUs and exit")
@@ -55,7 +70,7 @@ func run(ctx context.Context, args []string, visible string, stdout, stderr io.W
 	}
 	for i, g := range found {
 		// The number is the position among the visible GPUs, as in a container.
-		if _, err := fmt.Fprintf(stdout, "GPU %d: %s (UUID: %s)\n", i, g.ProductName, g.UUID); err != nil {
+		if err := f(stdout, i, g); err != nil {
 			return fmt.Errorf("nvidia-smi: %w", err)
 		}
 	}

@@ -28,7 +28,7 @@ GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-5f727037-7cce-5fc4-b316-54a2755e08e7)
 
 func TestList(t *testing.T) {
 	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-L"}, visible(t), &out, io.Discard); err != nil {
+	if err := Format(NVIDIA).run(t.Context(), []string{"-L"}, visible(t), &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != listing {
@@ -40,7 +40,7 @@ func TestWorkloadRunsUntilStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	read, write := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- run(ctx, nil, visible(t), write, io.Discard) }()
+	go func() { done <- Format(NVIDIA).run(ctx, nil, visible(t), write, io.Discard) }()
 	got := make([]byte, len(listing))
 	if _, err := io.ReadFull(read, got); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestWorkloadRunsUntilStopped(t *testing.T) {
 func TestNoDevices(t *testing.T) {
 	for _, args := range [][]string{nil, {"-L"}} {
 		var out bytes.Buffer
-		err := run(t.Context(), args, t.TempDir(), &out, io.Discard)
+		err := Format(NVIDIA).run(t.Context(), args, t.TempDir(), &out, io.Discard)
 		var exit *ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 6 {
 			t.Errorf("args %v: %v, want exit code 6", args, err)
@@ -75,7 +75,7 @@ func TestNoDevices(t *testing.T) {
 
 func TestUnknownArguments(t *testing.T) {
 	for _, args := range [][]string{{"--query-gpu=uuid"}, {"dmon"}} {
-		if err := run(t.Context(), args, visible(t), io.Discard, io.Discard); err == nil {
+		if err := Format(NVIDIA).run(t.Context(), args, visible(t), io.Discard, io.Discard); err == nil {
 			t.Errorf("args %v succeeded", args)
 		}
 	}
