@@ -309,7 +309,7 @@ func TestDRM110(t *testing.T) {
 	bare := func(s *state) { s.pod("train").Owner = cluster.Owner{} }
 	try(t, "DRM110", []given{
 		{"a Deployment's", Migrate, prepared, nil, nil, ""},
-		{"a Job's", Migrate, prepared, job, []string{"warning job/team/finetune"}, "backoffLimit (6 unless it is set; it cannot be seen here)"},
+		{"a Job's", Migrate, prepared, job, []string{"warning job/team/finetune"}, "backoffLimit"},
 		{"a Job's on the way back", Rollback, migrated, job, []string{"warning job/team/finetune"}, ""},
 		{"a training operator's", Migrate, prepared, func(s *state) {
 			s.pod("train").Owner = cluster.Owner{Kind: "PyTorchJob", Name: "llm"}

@@ -1,6 +1,9 @@
 package checks
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Group is a part of the catalogue.
 type Group string
@@ -42,10 +45,10 @@ func All() []Check {
 	return out
 }
 
-// Find finds a check by its code.
+// Find finds a check by its code, in capital letters or small ones.
 func Find(code string) (Check, bool) {
 	all := All()
-	i := slices.IndexFunc(all, func(c Check) bool { return c.Code == code })
+	i := slices.IndexFunc(all, func(c Check) bool { return strings.EqualFold(c.Code, code) })
 	if i < 0 {
 		return Check{}, false
 	}

@@ -25,6 +25,7 @@ func drm010() Check {
 				mine[n] = true
 			}
 			strays := in.strays()
+			byStray := map[string]bool{}
 			open, closed, mended, elsewhere := nodeGroups{}, nodeGroups{}, nodeGroups{}, nodeGroups{}
 			for name, v := range in.publishing() {
 				devices, _ := cluster.DevicesOf(v.Slices, in.Driver)
@@ -42,10 +43,16 @@ func drm010() Check {
 					case in.mends(v):
 						group = mended
 					}
+					if strays[name] != "" {
+						byStray[name] = true
+					}
 					group.add(fmt.Sprintf("%d of %s are allocatable by the plugin while %s publishes %s", n, r, in.Driver, words.Count(len(devices), "device"))+strays[name], name)
 				}
 			}
 			base := Finding{Code: "DRM010", Remedy: "cordon it, and see which of the two belongs there: `kubectl get resourceslices` and the pods of both DaemonSets on the node"}
+			if len(byStray) > 0 {
+				base.Remedy = "cordon it; if that pod is what advertises them, delete it, and whatever starts it; else see which of the two belongs there: `kubectl get resourceslices`"
+			}
 			with := func(s Severity) Finding { f := base; f.Severity = s; return f }
 			mend := Finding{Code: "DRM010", Severity: Warning, Remedy: "this run ends it; cordon the node until then, and run apply or rollback on its pool"}
 			return slices.Concat(open.findings(in, with(Blocker)), closed.findings(in, with(Warning)), mended.findings(in, mend), elsewhere.findings(Input{}, with(Warning)))

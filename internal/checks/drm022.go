@@ -27,8 +27,8 @@ func drm022() Check {
 			for _, d := range in.Inventory.DriversFor(in.Driver) {
 				drivers = append(drivers, d.DaemonSet)
 			}
-			if len(drivers) == 0 {
-				return nil // DRM015 says so
+			if len(drivers) == 0 || !in.anyDevices() {
+				return nil // DRM015 and DRM057 say so
 			}
 			nodes := in.stranded(drivers, gate.DRA, "")
 			var out []Finding

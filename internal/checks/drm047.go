@@ -12,7 +12,7 @@ func drm047() Check {
 	return Check{
 		Code:       "DRM047",
 		Title:      "The mapping counts for every pool of the cluster at once",
-		Why:        "A DeviceClass belongs to no pool. As soon as one carries the resource's name, the scheduler looks at every node that advertises none of the resource as one that DRA may serve, quota counts claims of the class as the resource, and pods that combine a claim with the resource no longer bind to nodes with the plugin. Pools with the plugin go on as before for all other pods. The chart of NVIDIA's driver brings such a class since 25.12, so that installing it makes the mapping live.",
+		Why:        "A DeviceClass belongs to no pool. As soon as one carries the resource's name, the scheduler looks at every node that advertises none of the resource as one that DRA may serve, quota counts claims of the class as the resource, and pods that combine a claim with the resource no longer bind to nodes with the plugin. Pools with the plugin go on as before for all others, but for pods that ask for more than 32 devices, and for all if the class's selectors fail on a published device (DRM020, DRM014). The chart of NVIDIA's driver brings such a class since 25.12, so that installing it makes the mapping live.",
 		Fix:        "See what the checks of workloads and quota say before the mapping goes live, or now if it is live.",
 		Sources:    []string{"KEP-5004", "pkg/scheduler/framework/plugins/noderesources/fit.go, shouldDelegateResourceToDRA, v1.37.2", "kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm, d7b7d1ec"},
 		Operations: []string{Prepare, Migrate, MigrateInto},

@@ -25,7 +25,7 @@ func drm088() Check {
 			var here []*corev1.Node
 			var first time.Time // when the first node of the pool had been moved
 			targets := in.targets()
-			if len(targets) == 0 {
+			if len(targets) == 0 || !in.anyDevices() {
 				return nil
 			}
 			for _, v := range in.seen() {

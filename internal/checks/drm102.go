@@ -15,7 +15,7 @@ func drm102() Check {
 		Code:       "DRM102",
 		Title:      "A workload that could come to the pool could not be served there",
 		Why:        "A workload that is scaled to zero, suspended or before its time has no pod that would be seen on the pool. What its template asks for is met, or not, when it is started again.",
-		Fix:        "Make the DeviceClass that it needs, split a pod that asks for more than 32 devices, or keep the workload to a pool with the plugin.",
+		Fix:        "Make the DeviceClass that it needs, split a pod that asks for more than 32 devices, or pin the workload to a pool with the plugin by a node selector.",
 		Sources:    []string{"k8s.io/api/resource/v1, AllocationResultsMaxSize, v0.37.2", "KEP-5004"},
 		Advises:    true,
 		Operations: []string{Migrate, MigrateFrom},

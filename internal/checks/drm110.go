@@ -28,7 +28,7 @@ func drm110() Check {
 						bare.add(&p, "has no controller: --evict-unmanaged ends it for good")
 					case kind == "": // DRM019 refuses it
 					case kind == cluster.KindJob:
-						jobs.add(&p, "its work begins again from the start or its last checkpoint, and counts as failed against the Job's backoffLimit (6 unless it is set; it cannot be seen here)")
+						jobs.add(&p, "its work begins again from the start or its last checkpoint, and counts as failed against the Job's backoffLimit")
 					case ends:
 						others.add(&p, fmt.Sprintf("runs to an end (restartPolicy %s): whether and where its work goes on is up to its controller", p.RestartPolicy))
 					}
@@ -36,7 +36,7 @@ func drm110() Check {
 			}
 			with := func(remedy string) Finding { return Finding{Code: "DRM110", Severity: Warning, Remedy: remedy} }
 			out := bare.findings(with("save its manifest, to make it again: `kubectl get pod NAME -n NAMESPACE -o yaml`"))
-			out = append(out, jobs.findings(with("wait for it: `kubectl wait --for=condition=complete job/NAME -n NAMESPACE --timeout=-1s`, or let it write a checkpoint before the node's turn"))...)
+			out = append(out, jobs.findings(with("see its backoffLimit (6 unless it is set), and wait for it: `kubectl wait --for=condition=complete job/NAME -n NAMESPACE --timeout=-1s`, or let it write a checkpoint before the node's turn"))...)
 			return append(out, others.findings(with("wait until it has ended, or let it write a checkpoint before the node's turn"))...)
 		},
 	}

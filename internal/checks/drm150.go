@@ -23,7 +23,7 @@ func drm150() Check {
 		Needs:      append(workloadParts(), cluster.PartPods, cluster.PartClaims),
 		Run: func(in Input) []Finding {
 			by, same := in.identical()
-			if !same || in.choosy() {
+			if !same || in.choosy() || !in.anyDevices() {
 				return nil
 			}
 			pods, owners := in.movers(), map[string]bool{}

@@ -14,5 +14,6 @@ func advertisement() []Check {
 		drm042(),
 		drm043(),
 		drm044(),
+		drm057(),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 func taint(node, key string) func(*state) {
@@ -125,4 +126,33 @@ func TestDRM025(t *testing.T) {
 		{"a known one beside it", Prepare, untouched, second, nil, ""},
 		{"one candidate", Prepare, untouched, func(s *state) { unknown(s, "plugin") }, nil, ""},
 	})
+}
+
+func TestDRM057(t *testing.T) {
+	t.Parallel()
+	bare := func(s *state) {
+		for i := range s.Nodes {
+			delete(s.Nodes[i].Status.Capacity, gpu)
+			delete(s.Nodes[i].Status.Allocatable, gpu)
+		}
+	}
+	amd := func(s *state) {
+		bare(s)
+		s.node("n1").Status.Capacity["amd.com/gpu"] = resource.MustParse("8")
+	}
+	try(t, "DRM057", []given{
+		{"a pool with GPUs", Migrate, prepared, nil, nil, ""},
+		{"a pool that has moved", Migrate, migrated, nil, nil, ""},
+		{"a pool without", Migrate, prepared, bare, []string{"warning pool/gpu"}, "no node has, or had, nvidia.com/gpu"},
+		{"a cluster without", Prepare, untouched, bare, []string{"warning nodes"}, ""},
+		{"GPUs of another vendor", Migrate, prepared, amd, []string{"warning pool/gpu"}, "nodes have amd.com/gpu"},
+	})
+	// Of such a pool nothing else is said that would have somebody label its nodes.
+	s := prepared()
+	bare(s)
+	for _, code := range []string{"DRM022", "DRM088", "DRM150"} {
+		if found := Only(s.of(Migrate), []string{code}); len(found) > 0 {
+			t.Errorf("a pool without GPUs: %+v", found)
+		}
+	}
 }

@@ -21,7 +21,7 @@ type FindingSkip struct {
 // ParseSkip reads "CODE" or "CODE=OBJECT". The reason comes from elsewhere.
 func ParseSkip(value string) (FindingSkip, error) {
 	code, object, named := strings.Cut(value, "=")
-	s := FindingSkip{Code: code, Object: object}
+	s := FindingSkip{Code: strings.ToUpper(code), Object: object}
 	if named && object == "" {
 		return s, fmt.Errorf("%q: names no object behind the =", value)
 	}

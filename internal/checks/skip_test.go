@@ -17,7 +17,7 @@ func TestParseSkip(t *testing.T) {
 		{"DRM006", FindingSkip{Code: "DRM006"}, ""},
 		{"DRM006=pod/team/train-0", FindingSkip{Code: "DRM006", Object: "pod/team/train-0"}, ""},
 		{"DRM006=", FindingSkip{}, "names no object"},
-		{"drm006", FindingSkip{}, `there is no check "drm006"`},
+		{"drm006", FindingSkip{Code: "DRM006"}, ""},
 		{"DRM999", FindingSkip{}, `there is no check "DRM999"`},
 		{"DRM010", FindingSkip{}, "DRM010 cannot be skipped"}, // one device in two hands
 		{"DRM003", FindingSkip{}, "DRM003 cannot be skipped"}, // --edit-owned names the danger

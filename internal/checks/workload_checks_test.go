@@ -178,5 +178,15 @@ func TestDRM020(t *testing.T) {
 		{"an init container's are used again", Migrate, prepared, func(s *state) {
 			s.pod("train").Requests = []cluster.Request{{Container: "a", Resource: gpu, Count: 32, Init: true}, {Container: "b", Resource: gpu, Count: 32}}
 		}, nil, ""},
+		// K1.5c: the class makes it so on every pool, for pods that no selector keeps to nodes.
+		{"on another pool", Migrate, prepared, func(s *state) { s.addPod("wide", "m1", 33) }, []string{"blocker replicaset/team/wide"}, "bound to no node of any pool"},
+		{"on another pool, and prepare maps nothing", Prepare, untouched, func(s *state) { s.addPod("wide", "m1", 33) }, []string{"warning replicaset/team/wide"}, ""},
+		{"on another pool, and the class is there", Migrate, prepared, func(s *state) {
+			s.addPod("wide", "m1", 33)
+			s.Classes = append(s.Classes, class("gpu"))
+		}, []string{"warning replicaset/team/wide"}, ""},
+		{"pinned to another pool", Migrate, prepared, func(s *state) {
+			s.addPod("wide", "m1", 33).Placement = &cluster.Placement{NodeSelector: map[string]string{"pool": "m"}}
+		}, nil, ""},
 	})
 }

@@ -24,7 +24,9 @@ type checkOptions struct {
 	failOn string
 	list   bool
 	drain  string
-	probe  bool
+	// deleteEmptyDir and evictUnmanaged are the drain's flags that a run would have.
+	deleteEmptyDir, evictUnmanaged bool
+	probe                          bool
 	// podNamespace is the namespace of pod/NAME.
 	podNamespace string
 }
@@ -81,6 +83,9 @@ known explains it.`,
 			if err := o.pool.complete(args); err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("only") && len(o.only) == 0 {
+				return usageError("--only: name at least one code; without the flag all checks run")
+			}
 			return o.run(cmd.Context())
 		},
 	}
@@ -94,6 +99,7 @@ known explains it.`,
 	s.StringVar(&o.failOn, "fail-on", failOnBlocker, "what makes the exit code 3: blocker, or warning as well")
 	s.StringVar(&o.drain, "drain", plan.DrainGPU, "what the drain would evict: gpu or all")
 	s.StringVarP(&o.podNamespace, "namespace", "n", "", "namespace of pod/NAME; by default that of the kubeconfig's context")
+	addDrainDangers(s, &o.deleteEmptyDir, &o.evictUnmanaged)
 	addProbeGate(cmd, &o.probe)
 	s.BoolVar(&o.list, "list", false, "list the checks and run none")
 	offerFrom(cmd, "only", completeCodes)
@@ -161,14 +167,12 @@ func (o *checkOptions) complete() (plan.Settings, []plan.Operation, error) {
 	if o.drain != plan.DrainGPU && o.drain != plan.DrainAll {
 		return plan.Settings{}, nil, usageError("--drain %q: must be %s or %s", o.drain, plan.DrainGPU, plan.DrainAll)
 	}
-	for _, code := range o.only {
-		if _, ok := checks.Find(code); !ok {
-			return plan.Settings{}, nil, usageError("--only: %w", unknownCode(code))
-		}
-	}
 	var operations []plan.Operation
 	for _, verb := range o.verbs {
 		op, ok := operationOf(verb)
+		if verb == string(plan.Migrate) { // as a plan names what apply does
+			op, ok = plan.Migrate, true
+		}
 		if verb == checks.Verify {
 			op, ok = plan.Operation(checks.Verify), true
 		}
@@ -182,11 +186,32 @@ func (o *checkOptions) complete() (plan.Settings, []plan.Operation, error) {
 	if len(operations) == 0 {
 		return plan.Settings{}, nil, usageError("--for: name at least one verb")
 	}
+	if err := o.completeOnly(operations); err != nil {
+		return plan.Settings{}, nil, err
+	}
 	if o.skips.reason == "" {
 		o.skips.reason = "by --skip"
 	}
 	skips, err := o.skips.parse()
-	return plan.Settings{Drain: o.drain, Skips: skips}, operations, err
+	return plan.Settings{
+		Drain: o.drain, Skips: skips, DeleteEmptyDir: o.deleteEmptyDir, EvictUnmanaged: o.evictUnmanaged,
+	}, operations, err
+}
+
+// completeOnly refuses a check that no operation asks: it would pass without having run.
+func (o *checkOptions) completeOnly(operations []plan.Operation) error {
+	for i, code := range o.only {
+		c, ok := checks.Find(code)
+		if !ok {
+			return usageError("--only: %w", unknownCode(code))
+		}
+		asks := func(op plan.Operation) bool { return slices.Contains(c.Operations, string(op)) }
+		if !slices.ContainsFunc(operations, asks) {
+			return usageError("--only: %s is no check for %s: `dramigrate explain %s` says who asks it", c.Code, strings.Join(o.verbs, ", "), c.Code)
+		}
+		o.only[i] = c.Code
+	}
+	return nil
 }
 
 func (o *checkOptions) print(r *checks.Report) error {

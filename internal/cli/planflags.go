@@ -55,8 +55,7 @@ func (f *planFlags) addPoolFlags(cmd *cobra.Command, op plan.Operation, streams 
 	s.StringVar(&f.maxUnavailable, "max-unavailable", plan.DefaultMaxUnavailable, "nodes closed at the same time, a number or a share of the pool rounded up; the first batch is one node")
 	s.StringVar(&f.drain, "drain", plan.DrainGPU, "what to evict: gpu (pods that hold devices) or all (as kubectl drain does)")
 	s.DurationVar(&f.drainTimeout, "drain-timeout", plan.DefaultDrainTimeout, "how long the eviction of one node's pods may take")
-	s.BoolVar(&f.deleteEmptyDir, "delete-emptydir-data", false, "evict pods with emptyDir volumes, whose data is lost")
-	s.BoolVar(&f.evictUnmanaged, "evict-unmanaged", false, "evict pods without a controller, which nothing makes again")
+	addDrainDangers(s, &f.deleteEmptyDir, &f.evictUnmanaged)
 	s.StringVar(&f.helperImage, "helper-image", image, "image of the helper pods, with this program as its entry point; a digest is best ["+helperImageVariable+"]")
 	s.StringVar(&f.pullSecret, "helper-pull-secret", "", "Secret of the tool's namespace to pull the helper image with")
 	offer(cmd, "drain", plan.DrainGPU, plan.DrainAll)
@@ -71,6 +70,12 @@ func (f *planFlags) addPoolFlags(cmd *cobra.Command, op plan.Operation, streams 
 		// For kubelets that were built otherwise; the verb's long help names it.
 		_ = s.MarkHidden("kubelet-grace")
 	}
+}
+
+// addDrainDangers are the drain's flags that name what is lost.
+func addDrainDangers(s *pflag.FlagSet, deleteEmptyDir, evictUnmanaged *bool) {
+	s.BoolVar(deleteEmptyDir, "delete-emptydir-data", false, "evict pods with emptyDir volumes, whose data is lost")
+	s.BoolVar(evictUnmanaged, "evict-unmanaged", false, "evict pods without a controller, which nothing makes again")
 }
 
 func (f *planFlags) addPrepareFlags(cmd *cobra.Command) {

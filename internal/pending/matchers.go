@@ -34,9 +34,9 @@ func matchers() []matcher {
 		kubeletRemembers, driverGone, prepareFails, notInjected,
 		ranWithout, runs, failsOtherwise,
 		// What is not bound.
-		gated, silent,
+		gated,
 		tooMany, claimAndName, quota, claimRefused, classFails,
-		claimMissing, noClass, mappingLost,
+		claimMissing, silent, noClass, mappingLost,
 		nodesClosed, classSelectsNothing, noSlices, slicesIncomplete,
 		pluginFull, tainted, nodesTooSmall, taken,
 		notDevices, otherScheduler, young,

@@ -28,7 +28,9 @@ const (
 	Gated Cause = "gated"
 	// Queued: Kueue has not admitted it.
 	Queued Cause = "queued"
-	// OtherScheduler: another scheduler than the default one has it, or none has looked.
+	// Unscheduled: no scheduler has looked at it.
+	Unscheduled Cause = "unscheduled"
+	// OtherScheduler: another scheduler than the default one has it.
 	OtherScheduler Cause = "other-scheduler"
 
 	// TooMany: it asks for more devices than one claim can hold.

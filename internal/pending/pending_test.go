@@ -158,6 +158,8 @@ func TestDiagnose(t *testing.T) {
 			w.pod.Claims = []string{"own"}
 			w.unschedulable(`0/3 nodes are available: resourceclaim.resource.k8s.io "own" not found.`)
 		}, ClaimMissing, false, []string{"resourceclaim/team/own"}},
+		{"its claim does not exist, of which the scheduler does not speak", func(w *ward) { w.pod.Claims = []string{"own"} },
+			ClaimMissing, false, []string{"resourceclaim/team/own"}},
 		{"its claim cannot be made", func(w *ward) {
 			w.pod.Claims, w.pod.ClaimTemplates = []string{""}, []string{"channel"}
 			w.event("FailedResourceClaimCreation", "resource_claim", `PodResourceClaim channel: failed to create ResourceClaim: resourceclaims.resource.k8s.io "train-channel-x" is forbidden: exceeded quota: team, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=0, limited: requests.nvidia.com/gpu=0`)
@@ -170,7 +172,7 @@ func TestDiagnose(t *testing.T) {
 		{"queued", func(w *ward) {
 			w.pod.SchedulingGates, w.pod.Queue = []string{"kueue.x-k8s.io/admission"}, "gpus"
 		}, Queued, false, []string{"queue gpus", "kubectl get workloads -n team"}},
-		{"another scheduler is silent", func(w *ward) { w.pod.SchedulerName = "volcano" }, OtherScheduler, true, []string{"volcano"}},
+		{"another scheduler is silent", func(w *ward) { w.pod.SchedulerName = "volcano" }, Unscheduled, true, []string{"volcano"}},
 		{"another scheduler speaks", func(w *ward) {
 			w.pod.SchedulerName = "volcano"
 			w.unschedulable("3/3 tasks in gang unschedulable: pod group is not ready")

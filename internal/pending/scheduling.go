@@ -44,7 +44,7 @@ func silent(e *exam) *Diagnosis {
 		return nil
 	}
 	name := cmp.Or(e.pod.SchedulerName, corev1.DefaultSchedulerName)
-	return &Diagnosis{Cause: OtherScheduler,
+	return &Diagnosis{Cause: Unscheduled,
 		Why:      "no scheduler has said anything about it: it is for " + name,
 		Evidence: []string{"spec.schedulerName: " + name, "made " + e.pod.Created.UTC().Format("2006-01-02T15:04:05Z07:00")},
 		Remedy:   "see whether " + name + " runs, and its log"}
@@ -184,8 +184,14 @@ func claimMissing(e *exam) *Diagnosis {
 			Evidence: []string{eventText(*ev)},
 			Remedy:   fmt.Sprintf("correct the template: `kubectl get resourceclaimtemplates -n %s`", e.pod.Namespace)}
 	}
-	if _, unread := e.s.IsUnknown(cluster.PartClaims); unread || e.verdict.text == "" {
+	if _, unread := e.s.IsUnknown(cluster.PartClaims); unread || e.verdict.text == "" && e.isYoung() {
 		return nil
+	}
+	var said []string
+	if e.verdict.text != "" {
+		said = []string{e.verdict.evidence()}
+	} else {
+		said = []string{"no scheduler has said anything about it, which it does not of a pod whose claim is missing"}
 	}
 	for _, name := range e.pod.Claims {
 		ref := e.pod.Namespace + "/" + name
@@ -193,12 +199,12 @@ func claimMissing(e *exam) *Diagnosis {
 		case name == "":
 			return &Diagnosis{Cause: ClaimMissing,
 				Why:      "a ResourceClaim has not been made for it yet of " + few(e.pod.ClaimTemplates),
-				Evidence: []string{e.verdict.evidence()},
+				Evidence: said,
 				Remedy:   fmt.Sprintf("see whether the template is there: `kubectl get resourceclaimtemplates -n %s`; then the log of kube-controller-manager", e.pod.Namespace)}
 		case e.claims[ref] == nil:
 			return &Diagnosis{Cause: ClaimMissing, Certain: true,
 				Why:      "it uses resourceclaim/" + ref + ", and there is none",
-				Evidence: []string{e.verdict.evidence()},
+				Evidence: said,
 				Remedy:   "make the claim, or have the pod use another"}
 		}
 	}

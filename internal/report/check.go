@@ -8,6 +8,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/dramigrate/dramigrate/internal/access"
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/words"
 )
@@ -124,7 +125,18 @@ func checkHeadline(r *checks.Report) string {
 	if r.Pool != "" {
 		what = "pool " + r.Pool
 	}
-	return fmt.Sprintf("Checks of %s for %s", what, strings.Join(r.Operations, " and "))
+	return fmt.Sprintf("Checks of %s for %s", what, strings.Join(verbsOf(r.Operations), " and "))
+}
+
+// verbsOf are the verbs that a person types for operations.
+func verbsOf(operations []string) []string {
+	out := slices.Clone(operations)
+	for i := range out {
+		if out[i] == checks.Migrate {
+			out[i] = access.Apply
+		}
+	}
+	return out
 }
 
 // checkCounts is the line that a person reads if she reads one.

@@ -7,6 +7,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
+	"github.com/dramigrate/dramigrate/internal/access"
 	"github.com/dramigrate/dramigrate/internal/checks"
 )
 
@@ -36,6 +37,7 @@ func Explain(sheet Sheet, c checks.Check) error {
 // another are one to a reader.
 func askedBy(c checks.Check) []string {
 	words := map[string]string{
+		checks.Migrate:     access.Apply,
 		checks.MigrateFrom: "migrate into another pool", checks.MigrateInto: "migrate into another pool",
 		checks.RollbackFrom: "rollback from another pool", checks.RollbackInto: "rollback from another pool",
 	}

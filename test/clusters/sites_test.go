@@ -167,7 +167,7 @@ func timeSlicing() site {
 			},
 			{
 				op: plan.Migrate, pool: "ci", selector: "pool=ci", refused: true, class: ownClass, resources: both,
-				findings: append([]string{"blocker DRM008 node/t4-ci-1", "blocker DRM101 job/ci/unit-tests", "warning DRM110 job/ci/unit-tests"}, unprepared...),
+				findings: append([]string{"blocker DRM008 node/t4-ci-1", "blocker DRM101 job/ci/unit-tests", "warning DRM057 pool/ci", "warning DRM110 job/ci/unit-tests"}, unprepared...),
 				skipped:  []string{"t4-ci-1 has no nvidia.com/gpu"},
 			},
 			{
@@ -325,9 +325,9 @@ func cpuOnly() site {
 	return site{
 		name: "cpu-only",
 		plans: []wanted{
-			{op: plan.Prepare, manifests: nvidiaDriver, class: heldClass},
+			{op: plan.Prepare, manifests: nvidiaDriver, class: heldClass, findings: []string{"warning DRM057 nodes"}},
 			{
-				op: plan.Migrate, pool: "default", refused: true, class: ownClass, findings: []string{noDriver},
+				op: plan.Migrate, pool: "default", refused: true, class: ownClass, findings: []string{noDriver, "warning DRM057 pool/default"},
 				skipped: []string{"kind-worker has no nvidia.com/gpu", "kind-worker2 has no nvidia.com/gpu"},
 			},
 		},
