@@ -53,6 +53,10 @@ func (e *exam) gone() []string {
 
 const notRegistered = "is not registered"
 
+// unreachable is what gRPC says of a driver that has gone and that the kubelet has not
+// struck off yet: its socket is not there, or nobody answers.
+const unreachable = "code = Unavailable"
+
 // cannotEnd is a pod that is being deleted, and whose devices nobody can release
 // (pkg/kubelet/kubelet_pods.go, v1.37.2: the object goes when no claim is left).
 func cannotEnd(e *exam) *Diagnosis {
@@ -168,12 +172,12 @@ func driverGone(e *exam) *Diagnosis {
 		return nil
 	}
 	ev := e.event(failedPrepare)
-	said := ev != nil && strings.Contains(ev.Message, notRegistered)
+	said := ev != nil && (strings.Contains(ev.Message, notRegistered) || len(e.gone()) > 0 && strings.Contains(ev.Message, unreachable))
 	if !said && (ev != nil || len(e.gone()) == 0 || e.isYoung()) {
 		return nil
 	}
 	out := &Diagnosis{Cause: DriverGone, Certain: said,
-		Why:      fmt.Sprintf("driver %s is not registered with the kubelet of node/%s", orSome(e.drivers()), e.pod.Node),
+		Why:      fmt.Sprintf("driver %s is not registered with the kubelet of node/%s, or does not answer it", orSome(e.drivers()), e.pod.Node),
 		Evidence: []string{"node/" + e.pod.Node + ": " + e.driverOn(e.pod.Node)},
 		Remedy:   fmt.Sprintf("bring the driver's pod back to the node, or delete the pod, so that its owner makes one that can go to another; `dramigrate status %s` says where the node stands", e.poolOf(e.pod.Node))}
 	if said {

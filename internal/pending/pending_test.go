@@ -189,6 +189,12 @@ func TestDiagnose(t *testing.T) {
 			w.pod.Waiting = "ContainerCreating"
 			w.event("FailedPrepareDynamicResources", "kubelet", "Failed to prepare dynamic resources: prepare dynamic resources: DRA driver gpu.nvidia.com is not registered")
 		}, DriverGone, false, []string{"is not registered", "no driver's pod runs there"}},
+		{"the driver has left, its slices not yet, and is still on the kubelet's list", func(w *ward) {
+			w.served()
+			w.Pods = nil
+			w.pod.Waiting = "ContainerCreating"
+			w.event("FailedPrepareDynamicResources", "kubelet", "Failed to prepare dynamic resources: prepare dynamic resources: NodePrepareResources: rpc error: code = Unavailable desc = connection error: desc = \"transport: Error while dialing: dial unix /var/lib/kubelet/plugins/gpu.nvidia.com/dra.sock: connect: no such file or directory\"")
+		}, DriverGone, false, []string{"is not registered", "no driver's pod runs there"}},
 		{"the driver has left, no events", func(w *ward) {
 			w.served()
 			w.withoutDriver()

@@ -190,7 +190,7 @@ func (f *fixture) driverGone() {
 			return ""
 		})
 	}))
-	f.diagnosed("late", "driver-not-registered", 3, "DRA driver gpu.nvidia.com is not registered")
+	f.diagnosed("late", "driver-not-registered", 3, "no driver's pod runs there")
 	f.ok(f.Client().CoreV1().Pods("default").Delete(f.ctx, "first", metav1.DeleteOptions{}))
 	f.diagnosed("first", "driver-gone-terminating", 3, "do not delete the pod by force")
 	f.patchNode(waitsOnDRA, `{"metadata":{"labels":{"dramigrate.dev/allocation":"dra"}}}`)
