@@ -27,7 +27,7 @@ func (r *Runner) Probe(ctx context.Context, node string, o ProbeOptions) (*nodep
 	err := r.run(ctx, j, func(_ context.Context, v view, log string) error {
 		end := terminated(v.pod)
 		found, err := parseReport(log, node)
-		if err != nil || end.ExitCode != nodeprobe.ExitOK && end.ExitCode != nodeprobe.ExitUnknown {
+		if err != nil || !reported(end.ExitCode) {
 			e := j.failed(NoAnswer, "no report of the node: "+ending(v.pod), err)
 			e.Log = tail(log)
 			return e
@@ -39,6 +39,11 @@ func (r *Runner) Probe(ctx context.Context, node string, o ProbeOptions) (*nodep
 		return nil
 	})
 	return report, err
+}
+
+// reported says whether a probe that ended so has written its report.
+func reported(exit int32) bool {
+	return exit == nodeprobe.ExitOK || exit == nodeprobe.ExitDouble || exit == nodeprobe.ExitUnknown
 }
 
 // parseReport finds the report in a log, where it is one line among those of the
