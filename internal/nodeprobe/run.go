@@ -15,6 +15,7 @@ import (
 const (
 	ExitOK      = 0
 	ExitError   = 1
+	ExitDouble  = 3
 	ExitUnknown = 7
 )
 
