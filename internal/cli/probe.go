@@ -177,7 +177,10 @@ func (f *probeFlags) addFlags(cmd *cobra.Command, streams Streams) {
 	s := cmd.Flags()
 	s.StringVar(&f.image, "helper-image", image, "image of the pods, with this program built with cgo as its entry point ["+helperImageVariable+"]")
 	s.StringVar(&f.pullSecret, "helper-pull-secret", "", "Secret of the tool's namespace to pull the image with")
-	f.addReach(cmd)
+	addReach(cmd, &f.runtimeClass, &f.driverRoot)
+	s.StringVar(&f.kubeletRoot, "kubelet-root", helperpod.DefaultKubeletRoot, "the kubelets' --root-dir")
+	s.BoolVar(&f.processes, "processes", false, "name the pods behind the processes on the GPUs; the pod sees the node's process table (hostPID)")
+	offer(cmd, "kubelet-root")
 	s.IntVar(&f.parallel, "parallel", poolprobe.DefaultParallel, "nodes probed at the same time")
 	s.DurationVar(&f.timeout, "timeout", helperpod.DefaultTimeout, "how long one node's pod may take, its image's pull included")
 	s.StringVar(&f.keepLogs, "keep-logs", "", "folder to write the log of each pod to that gave no report")
@@ -187,16 +190,13 @@ func (f *probeFlags) addFlags(cmd *cobra.Command, streams Streams) {
 	offerFiles(cmd, "keep-logs", cobra.ShellCompDirectiveFilterDirs)
 }
 
-// addReach adds the flags of how the pods get at what they look at.
-func (f *probeFlags) addReach(cmd *cobra.Command) {
+// addReach adds the flags of how probes reach the GPUs.
+func addReach(cmd *cobra.Command, runtimeClass, driverRoot *string) {
 	s := cmd.Flags()
-	s.StringVar(&f.runtimeClass, "runtime-class", "", "RuntimeClass of the NVIDIA container runtime, where it is not the default")
-	s.StringVar(&f.driverRoot, "driver-root", "", "the node's folder of the driver's libraries, where there is no such runtime (/run/nvidia/driver, /home/kubernetes/bin/nvidia); DANGER: the pod is privileged then")
-	s.StringVar(&f.kubeletRoot, "kubelet-root", helperpod.DefaultKubeletRoot, "the kubelets' --root-dir")
-	s.BoolVar(&f.processes, "processes", false, "name the pods behind the processes on the GPUs; the pod sees the node's process table (hostPID)")
-	for _, name := range []string{"runtime-class", "driver-root", "kubelet-root"} {
-		offer(cmd, name)
-	}
+	s.StringVar(runtimeClass, "runtime-class", "", "RuntimeClass of the NVIDIA container runtime, where it is not the default")
+	s.StringVar(driverRoot, "driver-root", "", "the node's folder of the driver's libraries, where there is no such runtime (/run/nvidia/driver, /home/kubernetes/bin/nvidia); DANGER: the pod is privileged then")
+	offer(cmd, "runtime-class")
+	offer(cmd, "driver-root")
 }
 
 func (f *probeFlags) validate() error {
