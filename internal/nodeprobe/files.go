@@ -22,6 +22,9 @@ type Files struct {
 
 // DeviceManager is the checkpoint of the kubelet's device manager.
 type DeviceManager struct {
+	// Absent says that the folder has no such file: no plugin has registered since the
+	// node was set up, or somebody has removed it.
+	Absent bool `json:"absent,omitempty"`
 	// Entries are given to pods. The kubelet does not remove those of a pod when it goes.
 	Entries []DeviceEntry `json:"entries"`
 	// Registered are the ids of each registered resource, sorted.
@@ -47,9 +50,11 @@ type ClaimRecord struct {
 
 // DriverCheckpoint is what a DRA driver has on record of the claims it has prepared.
 type DriverCheckpoint struct {
-	Driver string          `json:"driver"`
-	Path   string          `json:"path"`
+	Driver string `json:"driver"`
+	Path   string `json:"path"`
+	// Claims are null if the format is not known; Reason says so.
 	Claims []PreparedClaim `json:"claims"`
+	Reason string          `json:"reason,omitempty"`
 }
 
 // PreparedClaim is a claim in a driver's checkpoint.
@@ -64,6 +69,7 @@ type PreparedClaim struct {
 
 // PreparedDevice is a device of a prepared claim.
 type PreparedDevice struct {
+	Pool string `json:"pool,omitempty"`
 	Name string `json:"name"`
 	// UUID and ParentUUID are empty if the driver does not record them.
 	UUID       string `json:"uuid,omitempty"`
@@ -71,6 +77,8 @@ type PreparedDevice struct {
 	PCIBusID   string `json:"pciBusID,omitempty"`
 	// Type is "gpu", "mig" or "vfio".
 	Type string `json:"type,omitempty"`
+	// Admin says that the claim only looks at the device (adminAccess).
+	Admin bool `json:"admin,omitempty"`
 }
 
 // Sockets are the files by which plugins and drivers are reached. That one is there
@@ -82,6 +90,9 @@ type Sockets struct {
 	Registrations []string `json:"registrations"`
 	// Drivers are the folders of plugins/ with a DRA driver's socket.
 	Drivers []string `json:"drivers"`
+	// Others are the folders of plugins/ with sockets of another kind, such as those of
+	// storage drivers.
+	Others []string `json:"others"`
 }
 
 // CDISpec is one file of the Container Device Interface.

@@ -36,7 +36,7 @@ const (
 )
 
 // NodeReport is what one node said at one moment: what was read, as it was read, and
-// what follows from it. With the API's view at hand, [NodeReport.Judge] concludes anew.
+// what follows from it. With the API's view at hand, [Join] concludes anew.
 type NodeReport struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -62,10 +62,13 @@ type NodeReport struct {
 	ListCalled bool `json:"listCalled"`
 	// Devices are the node's devices, one by one: who offers each and who has it.
 	Devices []DeviceState `json:"devices,omitempty"`
-	// Leftovers are records of pods that are gone.
+	// Leftovers are records of pods, or of claims, that are gone.
 	Leftovers []Leftover `json:"leftovers,omitempty"`
 	// Parts are what the probe was asked for; empty for the kubelet's answers alone.
 	Parts []Part `json:"parts,omitempty"`
+	// Processes says that the owners of processes were to be found, which takes the
+	// host's process table.
+	Processes bool `json:"processes,omitempty"`
 	// Hardware is what the driver's management library told. Null if it was not asked,
 	// or could not be, and then named in Unknown.
 	Hardware *nvml.Host `json:"hardware,omitempty"`
