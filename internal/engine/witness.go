@@ -26,8 +26,7 @@ func (n *nodeRun) probe(ctx context.Context, step plan.StepID) (*nodeprobe.NodeR
 	if err != nil {
 		return nil, fmt.Errorf("hold the node's word against the API: %w", err)
 	}
-	judged := *report
-	judged.Judge(poolprobe.APIView(v, func(string) bool { return false }))
+	judged := nodeprobe.Join(*report, poolprobe.APIView(v, func(string) bool { return false }))
 	n.tellBlind(&judged)
 	if why := doubly(&judged, nodeprobe.DoubleHeld); why != "" {
 		return nil, fmt.Errorf("a device is in two hands, by the node's own word: %s; next: end one of the two pods, then the same command goes on", why)

@@ -80,7 +80,10 @@ func (o Reach) args(node string) []string {
 	}
 	args = append(args, "--parts", strings.Join(parts, ","))
 	if o.KubeletRoot != "" {
-		args = append(args, "--kubelet-root", o.root())
+		args = append(args, "--kubelet-root", o.root(), "--socket", path.Join(o.root(), "pod-resources", path.Base(nodeprobe.DefaultSocket)))
+	}
+	if o.CDI {
+		args = append(args, "--cdi-dir", cdiSpecs)
 	}
 	if o.GPUs && o.DriverRoot != "" {
 		args = append(args, "--driver-root", path.Clean(o.DriverRoot))
@@ -91,33 +94,38 @@ func (o Reach) args(node string) []string {
 	return args
 }
 
-// mount shows the container a file or folder of the node where it is, read-only.
+// mount shows the container a file or folder of the node, read-only.
 type mount struct {
-	name, path string
-	kind       corev1.HostPathType
+	name, path, at string
+	kind           corev1.HostPathType
 }
 
 // mounts are the least that the looks need. Each has a type, for without one the
 // runtime would make the folder where there is none. The kubelet makes all of its own
 // when it starts (pkg/kubelet/kubelet.go, setupDataDirs, v1.37.2).
 func (o Reach) mounts() []mount {
-	folder := corev1.HostPathDirectory
-	out := []mount{{"pod-resources", path.Join(o.root(), "pod-resources"), folder}}
+	var out []mount
+	add := func(kind corev1.HostPathType, name, of, at string) { out = append(out, mount{name, of, at, kind}) }
+	own := func(name string) {
+		add(corev1.HostPathDirectory, strings.ReplaceAll(name, "_", "-"), path.Join(o.root(), name), path.Join(o.root(), name))
+	}
+	own("pod-resources")
 	if o.Checkpoints {
-		out = append(out,
-			mount{"device-plugins", devicePlugins, folder},
-			mount{"pods", path.Join(o.root(), "pods"), folder},
-			mount{"plugins", path.Join(o.root(), "plugins"), folder},
-			mount{"plugins-registry", path.Join(o.root(), "plugins_registry"), folder})
+		// node-probe looks for it below the kubelet's root.
+		add(corev1.HostPathDirectory, "device-plugins", devicePlugins, path.Join(o.root(), path.Base(devicePlugins)))
+		own("pods")
+		own("plugins")
+		own("plugins_registry")
 		if o.ClaimState {
-			out = append(out, mount{"claim-state", path.Join(o.root(), claimState), corev1.HostPathFile})
+			file := path.Join(o.root(), claimState)
+			add(corev1.HostPathFile, "claim-state", file, file)
 		}
 	}
 	if o.CDI {
-		out = append(out, mount{"cdi", cdiSpecs, folder})
+		add(corev1.HostPathDirectory, "cdi", cdiSpecs, cdiSpecs)
 	}
 	if o.GPUs && o.DriverRoot != "" {
-		out = append(out, mount{"driver-root", path.Clean(o.DriverRoot), folder})
+		add(corev1.HostPathDirectory, "driver-root", path.Clean(o.DriverRoot), path.Clean(o.DriverRoot))
 	}
 	return out
 }
@@ -150,7 +158,7 @@ func (r *Runner) probePod(p Purpose, node string, o Reach, w Wait) corev1.Pod {
 	}
 	var volumes []corev1.Volume
 	for _, m := range o.mounts() {
-		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: m.name, MountPath: m.path, ReadOnly: true})
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: m.name, MountPath: m.at, ReadOnly: true})
 		volumes = append(volumes, corev1.Volume{Name: m.name, VolumeSource: corev1.VolumeSource{
 			HostPath: &corev1.HostPathVolumeSource{Path: m.path, Type: ptr.To(m.kind)},
 		}})

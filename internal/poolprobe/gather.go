@@ -145,9 +145,7 @@ func (g *gathering) stood(n *Node, before *cluster.Snapshot) bool {
 	if !ok {
 		return false
 	}
-	earlier := *n.Report
-	judge(&earlier, v, before)
-	return IsDouble(earlier.Verdict)
+	return IsDouble(judge(n.Report, v, before).Verdict)
 }
 
 // result joins what the nodes said with the API.
@@ -189,16 +187,15 @@ func (g *gathering) node(v cluster.NodeView, s *cluster.Snapshot) Node {
 		n.Verdict, n.Reasons = g.fromAPI(v, s)
 		return n
 	}
-	judged := *report
-	judge(&judged, v, s)
+	judged := judge(report, v, s)
 	n.Source, n.Report, n.Verdict = FromNode, &judged, judged.Verdict
 	n.count()
 	return n
 }
 
 // judge concludes anew with the API's view.
-func judge(r *nodeprobe.NodeReport, v cluster.NodeView, s *cluster.Snapshot) {
-	r.Judge(APIView(v, func(part string) bool { _, unknown := s.IsUnknown(part); return unknown }))
+func judge(r *nodeprobe.NodeReport, v cluster.NodeView, s *cluster.Snapshot) nodeprobe.NodeReport {
+	return nodeprobe.Join(*r, APIView(v, func(part string) bool { _, unknown := s.IsUnknown(part); return unknown }))
 }
 
 // fromAPI is what the API alone tells of a node that did not speak for itself.
