@@ -130,7 +130,7 @@ func (r *Runner) probePod(node string, w Wait) corev1.Pod {
 	security.RunAsUser, security.RunAsGroup = ptr.To[int64](0), ptr.To[int64](0)
 	pod := r.pod(ForProbe, node, everywhere(), w, corev1.Container{
 		Image:           r.config.Image,
-		Args:            []string{"node-probe", "--node", node, "-o", "json"},
+		Args:            []string{"node-probe", "--node", node, "--parts", string(nodeprobe.AskKubelet), "-o", "json"},
 		Resources:       helperResources(),
 		SecurityContext: security,
 		VolumeMounts:    []corev1.VolumeMount{{Name: volume, MountPath: dir, ReadOnly: true}},
