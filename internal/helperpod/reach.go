@@ -67,7 +67,6 @@ func (o Reach) root() string {
 
 // args are those of node-probe.
 func (o Reach) args(node string) []string {
-	args := []string{"node-probe", "--node", node, "-o", "json"}
 	parts := []string{string(nodeprobe.AskKubelet)}
 	if o.GPUs {
 		parts = append(parts, string(nodeprobe.AskNVML))
@@ -78,7 +77,7 @@ func (o Reach) args(node string) []string {
 	if o.CDI {
 		parts = append(parts, string(nodeprobe.AskCDI))
 	}
-	args = append(args, "--parts", strings.Join(parts, ","))
+	args := []string{"node-probe", "--node", node, "--parts", strings.Join(parts, ","), "-o", "json"}
 	if o.KubeletRoot != "" {
 		args = append(args, "--kubelet-root", o.root(), "--socket", path.Join(o.root(), "pod-resources", path.Base(nodeprobe.DefaultSocket)))
 	}

@@ -59,7 +59,7 @@ func TestReachIsTheLeast(t *testing.T) {
 			if got := pathsOf(pod); !slices.Equal(got, tt.paths) {
 				t.Errorf("mounts %q, want %q", got, tt.paths)
 			}
-			if got, want := c.Args, append([]string{"node-probe", "--node", "gpu-7", "-o", "json"}, tt.args...); !slices.Equal(got, want) {
+			if got, want := c.Args, slices.Concat([]string{"node-probe", "--node", "gpu-7"}, tt.args[:2], []string{"-o", "json"}, tt.args[2:]); !slices.Equal(got, want) {
 				t.Errorf("args %q, want %q", got, want)
 			}
 			for i, v := range pod.Spec.Volumes {

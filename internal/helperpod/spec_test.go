@@ -62,10 +62,10 @@ spec:
     - node-probe
     - --node
     - gpu-7
-    - -o
-    - json
     - --parts
     - kubelet
+    - -o
+    - json
     image: registry.example/dramigrate@sha256:0d5e
     imagePullPolicy: IfNotPresent
     name: main

@@ -19,7 +19,7 @@ func Join(r NodeReport, api *APIView) NodeReport {
 		api = &APIView{}
 	}
 	r.Devices, r.Leftovers = nil, nil
-	r.Unknown = slices.DeleteFunc(slices.Clone(r.Unknown), func(u Unknown) bool { return u.Part == PartAPI })
+	r.Unknown = slices.DeleteFunc(slices.Clone(r.Unknown), func(u Unknown) bool { return u.Part == PartDevices })
 	j := &join{
 		r: &r, api: api,
 		pods:    podsOf(api),

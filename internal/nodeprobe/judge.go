@@ -33,6 +33,10 @@ func (j *join) judge() {
 		r.Verdict = worse(r.Verdict, e.state.Verdict)
 		r.Devices = append(r.Devices, e.state)
 	}
+	// Where neither side is known in full there may be more than the devices above.
+	if p, d := j.plugin.gaps(), j.dra.gaps(); len(p) > 0 && len(d) > 0 {
+		r.Unknown = append(r.Unknown, Unknown{PartDevices, strings.Join(append(p, d...), "; ")})
+	}
 	if len(r.Unknown) > 0 {
 		r.Verdict = worse(r.Verdict, Undecided)
 	}
@@ -104,22 +108,22 @@ func (j *join) judgeDevice(e *entry) {
 			s.Reasons = append(s.Reasons, text)
 		}
 	}
-	for _, p := range pluginOn {
-		for _, d := range draOn {
-			if p.place.Overlap(d.place) != gpuid.Shared {
-				continue
-			}
-			v := DoubleAdvertised
-			if p.held && d.held {
-				v = DoubleHeld
-			}
-			reason(v, p.what+", and "+d.what)
-		}
-	}
-	for _, p := range append(slices.Clone(pluginOn), pluginMaybe...) {
-		for _, d := range append(slices.Clone(draOn), draMaybe...) {
-			if p.place.Overlap(d.place) == gpuid.Unknown {
-				reason(Undecided, p.what+", and "+d.what+": whether they are the same silicon is unknown")
+	for i, p := range append(slices.Clone(pluginOn), pluginMaybe...) {
+		for k, d := range append(slices.Clone(draOn), draMaybe...) {
+			// A partition without UUID only may share with itself, for all that its place
+			// says, so that one of the two has to be sure.
+			sure := i < len(pluginOn) || k < len(draOn)
+			switch both := p.what + ", and " + d.what; p.place.Overlap(d.place) {
+			case gpuid.Shared:
+				if sure && p.held && d.held {
+					reason(DoubleHeld, both)
+				} else if sure {
+					reason(DoubleAdvertised, both)
+				} else {
+					reason(Undecided, both)
+				}
+			case gpuid.Unknown:
+				reason(Undecided, both+": whether they are the same silicon is unknown")
 			}
 		}
 	}

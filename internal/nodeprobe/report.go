@@ -32,7 +32,8 @@ const (
 	PartPodFolders        = "podFolders"
 	PartSockets           = "sockets"
 	PartCDI               = "cdi"
-	PartAPI               = "api"
+	// PartDevices is which devices there are that both mechanisms may offer.
+	PartDevices = "devices"
 )
 
 // NodeReport is what one node said at one moment: what was read, as it was read, and

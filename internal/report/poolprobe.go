@@ -41,7 +41,7 @@ func (d *page) probeTable(r *poolprobe.Result, wide bool) {
 		}
 		row := []string{Clean(n.Name), gpus, "?", "?", "?", "?", verdictCell(n)}
 		if n.Report != nil {
-			row = []string{Clean(n.Name), gpus, strconv.Itoa(n.Plugin), strconv.Itoa(n.DRA), strconv.Itoa(n.Both), holdersCell(n.Holders), verdictCell(n)}
+			row = []string{Clean(n.Name), gpus, strconv.Itoa(n.Plugin), strconv.Itoa(n.DRA), strconv.Itoa(n.Both), holderCounts(n.Holders), verdictCell(n)}
 		}
 		t.add(row...)
 	}
@@ -75,8 +75,8 @@ func verdictStyle(v nodeprobe.Verdict, t theme) lipgloss.Style {
 	}
 }
 
-// holdersCell counts the holders by what gave them their devices.
-func holdersCell(list []poolprobe.Holder) string {
+// holderCounts counts the holders by what gave them their devices.
+func holderCounts(list []poolprobe.Holder) string {
 	var parts []string
 	for _, by := range []nodeprobe.By{nodeprobe.ByPlugin, nodeprobe.ByDRA, nodeprobe.ByBoth, nodeprobe.ByProcess, nodeprobe.ByUnknown} {
 		n := 0
@@ -134,17 +134,6 @@ func reasonWord(v nodeprobe.Verdict) string {
 		return "DOUBLE"
 	}
 	return "UNKNOWN"
-}
-
-func deviceName(d *nodeprobe.DeviceState) string {
-	switch {
-	case d.UUID != "":
-		return d.UUID
-	case d.ParentUUID != "":
-		return "of " + d.ParentUUID
-	default:
-		return orDash(d.PCIBusID)
-	}
 }
 
 func deviceHolders(d *nodeprobe.DeviceState) string {
