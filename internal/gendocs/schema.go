@@ -19,6 +19,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/nodeprobe"
 	"github.com/dramigrate/dramigrate/internal/offline"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/poolprobe"
 	"github.com/dramigrate/dramigrate/internal/status"
 )
 
@@ -48,6 +49,7 @@ func kinds() []kind {
 		{status.HistoryKind, status.RunHistory{}, false},
 		{offline.Kind, offline.ClusterSnapshot{}, true},
 		{checks.ReportKind, checks.Report{}, false},
+		{poolprobe.Kind, poolprobe.Result{}, false},
 		{nodeprobe.Kind, nodeprobe.NodeReport{}, false},
 		{cluster.JournalKind, cluster.Journal{}, false},
 		{cli.VersionKind, cli.VersionDocument{}, false},
