@@ -145,7 +145,7 @@ func (g *gathering) stood(n *Node, before *cluster.Snapshot) bool {
 	if !ok {
 		return false
 	}
-	return IsDouble(judge(n.Report, v, before).Verdict)
+	return judge(n.Report, v, before).Verdict == n.Verdict
 }
 
 // result joins what the nodes said with the API.

@@ -8,8 +8,9 @@ import (
 	"github.com/dramigrate/dramigrate/internal/status"
 )
 
-// VerificationLines writes one line for each look whose result or evidence is not as it
-// was before, which is nil at first: then the class, and each node in one line.
+// VerificationLines writes one line for each node that was not there before, for each
+// look whose result or evidence is not as it was, and for the pool's result if that is
+// another. before is nil at first.
 func VerificationLines(w io.Writer, before, now *status.Verification, at time.Time) error {
 	then := map[string]string{}
 	if before != nil {
@@ -21,9 +22,14 @@ func VerificationLines(w io.Writer, before, now *status.Verification, at time.Ti
 		_, err := fmt.Fprintf(w, "%s  %s  %s\n", at.Format("15:04:05"), Clean(about), Clean(text))
 		return err
 	}
-	if before == nil {
-		for i := range now.Nodes {
-			n := &now.Nodes[i]
+	known := map[string]bool{}
+	if before != nil {
+		for _, n := range before.Nodes {
+			known[n.Name] = true
+		}
+	}
+	for i := range now.Nodes {
+		if n := &now.Nodes[i]; !known[n.Name] {
 			if err := write("node/"+n.Name, resultWord(n.Result())); err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -49,11 +50,13 @@ type BenchOptions struct {
 	Binary string
 	// Helper is the program in the helper's image; Binary if empty. Without either
 	// nothing can run the image.
-	Helper  string
-	Plugin  manifests.Plugin
-	Version string
-	Kubelet cluster.Kubelet
-	Nodes   []cluster.NodeSpec
+	Helper string
+	// Commands are more programs in every image, by name.
+	Commands map[string]string
+	Plugin   manifests.Plugin
+	Version  string
+	Kubelet  cluster.Kubelet
+	Nodes    []cluster.NodeSpec
 	// StatusInterval of the kubelets; a second if 0.
 	StatusInterval time.Duration
 	// ControlPlane are more flags of the control plane's programs.
@@ -80,7 +83,10 @@ func NewBench(ctx context.Context, o BenchOptions) (_ *Bench, err error) {
 	if helper == "" {
 		helper = o.Binary
 	}
-	commands := map[string]string{}
+	commands := maps.Clone(o.Commands)
+	if commands == nil {
+		commands = map[string]string{}
+	}
 	if helper != "" {
 		commands["dramigrate"] = helper
 	}

@@ -26,9 +26,10 @@ import (
 )
 
 // nodeHelper builds the program as the helper's image has it: with the binding to the
-// driver's library. It is told by its node's name which GPUs the stand-in has to show.
-// The folder of driver is for --driver-root.
-func nodeHelper(t *testing.T, nodes ...cluster.NodeSpec) (helper, driver string) {
+// driver's library. It is told by its node's name which GPUs the stand-in has to show,
+// by a script, for which the images get a shell. The folder of driver is for
+// --driver-root, and holds all that the stand-in needs.
+func nodeHelper(t *testing.T, nodes ...cluster.NodeSpec) (helper string, commands map[string]string, driver string) {
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "dramigrate-node")
@@ -52,17 +53,17 @@ func nodeHelper(t *testing.T, nodes ...cluster.NodeSpec) (helper, driver string)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := config.Write(filepath.Join(dir, n.Name+".conf")); err != nil {
+		if err := config.Write(filepath.Join(driver, n.Name+".conf")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	helper = filepath.Join(dir, "helper")
 	script := fmt.Sprintf("#!/bin/sh\nnode=\nprevious=\nfor word in \"$@\"; do\n\t[ \"$previous\" = --node ] && node=$word\n\tprevious=$word\ndone\n"+
-		"%s=%s/$node.conf exec %s \"$@\"\n", nvmltest.ConfigEnv, dir, binary)
+		"%s=%s/$node.conf exec /usr/local/bin/dramigrate-node \"$@\"\n", nvmltest.ConfigEnv, driver)
 	if err := os.WriteFile(helper, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return helper, driver
+	return helper, map[string]string{"sh": "/bin/sh", "dramigrate-node": binary}, driver
 }
 
 // TestProbe tells the story of a GPU in two hands on real kubelets, and what the nodes
@@ -70,8 +71,8 @@ func nodeHelper(t *testing.T, nodes ...cluster.NodeSpec) (helper, driver string)
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	nodes := []cluster.NodeSpec{GPUNode("gpu-a-1", "gpu-a", 2), GPUNode("gpu-b-1", "gpu-b", 1)}
-	helper, driver := nodeHelper(t, nodes...)
-	f := newFixture(t, BenchOptions{Kubelet: cluster.KubeletQuick, Nodes: nodes, Helper: helper})
+	helper, commands, driver := nodeHelper(t, nodes...)
+	f := newFixture(t, BenchOptions{Kubelet: cluster.KubeletQuick, Nodes: nodes, Helper: helper, Commands: commands})
 	f.ok(f.Apply(f.ctx, &corev1.Namespace{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
 		ObjectMeta: metav1.ObjectMeta{Name: ToolNamespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}},
