@@ -38,7 +38,7 @@ type world struct {
 func (w *world) node(name string, allocatable int64) {
 	w.snapshot.Nodes = append(w.snapshot.Nodes, corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Status:     corev1.NodeStatus{Allocatable: corev1.ResourceList{gpuResource: *resource.NewQuantity(allocatable, resource.DecimalSI)}},
+		Status:     corev1.NodeStatus{Allocatable: corev1.ResourceList{gpuResource: *resource.NewQuantity(allocatable, resource.DecimalSI)}, Capacity: corev1.ResourceList{gpuResource: *resource.NewQuantity(allocatable, resource.DecimalSI)}},
 	})
 }
 
@@ -229,7 +229,9 @@ func TestGatherWithoutClaims(t *testing.T) {
 	w.publish("held")
 	w.snapshot.Unknown = []cluster.Unknown{{Part: cluster.PartSlices, Reason: "forbidden"}, {Part: cluster.PartClaims, Reason: "forbidden"}}
 	w.snapshot.Slices = nil
-	if got := gather(t, w, w.options(map[string]*nodeprobe.NodeReport{"held": report("held", true, "")})); got.Verdict != nodeprobe.Undecided {
+	r := report("held", true, "")
+	r.Files.Sockets.Drivers = []string{gpuDriver} // whether it offers anything only the API tells
+	if got := gather(t, w, w.options(map[string]*nodeprobe.NodeReport{"held": r})); got.Verdict != nodeprobe.Undecided {
 		t.Errorf("verdict %s, want unknown", got.Verdict)
 	}
 }
