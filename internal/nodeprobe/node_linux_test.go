@@ -1,4 +1,4 @@
-//go:build linux && cgo && !no_podresources_list
+//go:build linux && cgo && nvml && !no_podresources_list
 
 package nodeprobe
 
