@@ -70,7 +70,7 @@ check: ## gofmt, vet, staticcheck, tidy modules
 
 .PHONY: test-unit
 test-unit: ## Unit, golden and script tests, with the race detector
-	go test -race -count=1 -tags nvml ./...
+	go test -race -count=1 -tags nvml -ldflags=-extldflags=-Wl,-z,lazy ./...
 	go -C test/cluster test -race -count=1 ./internal/... ./manifests/... ./truth
 
 .PHONY: test-html
@@ -82,6 +82,10 @@ test-html: ## The HTML plan in headless Chromium, $$DRAMIGRATE_CHROMIUM or the o
 .PHONY: test-e2e
 test-e2e: build ## End to end on a real control plane and real kubelets
 	go -C test/cluster test -count=1 -p 1 -timeout 60m -parallel 4 ./cluster ./e2e
+
+.PHONY: node-e2e
+node-e2e: ## What nodes say of themselves, on real kubelets with a stand-in for the driver's library; part of test-e2e
+	go -C test/cluster test -count=1 -timeout 20m -v ./e2e -run '^TestProbe$$'
 
 .PHONY: truth
 truth: ## Prove what the checks rest on, K8S=1.37.2 or 1.36.3, on a real cluster; see docs/truth.md

@@ -34,7 +34,7 @@ func nodeHelper(t *testing.T, nodes ...cluster.NodeSpec) (helper string, command
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "dramigrate-node")
 	_, file, _, _ := runtime.Caller(0)
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-extldflags=-Wl,-z,lazy", "-o", binary, "./cmd/dramigrate")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "nvml", "-ldflags", "-extldflags=-Wl,-z,lazy", "-o", binary, "./cmd/dramigrate")
 	build.Dir = filepath.Join(filepath.Dir(file), "..", "..", "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=1")
 	if out, err := build.CombinedOutput(); err != nil {
