@@ -25,6 +25,21 @@ help: ## Show the targets
 build: ## Build bin/dramigrate, static
 	CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/dramigrate ./cmd/dramigrate
 
+# The linker flag is for C compilers that have all symbols resolved at the start: those
+# of the driver's library are resolved when it is loaded.
+.PHONY: node-helper
+node-helper: ## Build bin/dramigrate-node, which sees the hardware of nodes; needs cgo, Linux
+	CGO_ENABLED=1 go build -trimpath -tags nvml -ldflags '$(LDFLAGS) -extldflags=-Wl,-z,lazy' -o bin/dramigrate-node ./cmd/dramigrate
+
+# The name of the helper's image, and what builds it.
+IMAGE       ?= dramigrate-helper:$(VERSION)
+CONTAINERS  ?= $(shell command -v docker || command -v podman)
+
+.PHONY: image
+image: ## Build the helper's image, by docker or podman
+	@test -n "$(CONTAINERS)" || { echo "image: neither docker nor podman is here; make node-helper builds the program alone"; exit 1; }
+	$(CONTAINERS) build --build-arg VERSION='$(VERSION)' -t '$(IMAGE)' .
+
 .PHONY: docs
 docs: ## Write docs/reference and docs/schema anew, from the code
 	go run ./internal/gendocs docs
@@ -50,12 +65,12 @@ test-slow: build ## What takes real minutes: the kubelet's own 5-minute grace, K
 .PHONY: check
 check: ## gofmt, vet, staticcheck, tidy modules
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt: these files are not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	for m in $(MODULES); do go -C $$m vet ./... ; done
-	for m in $(MODULES); do (cd $$m && go run $(STATICCHECK) ./...); done
+	for m in $(MODULES); do go -C $$m vet -tags nvml ./... ; done
+	for m in $(MODULES); do (cd $$m && go run $(STATICCHECK) -tags nvml ./...); done
 
 .PHONY: test-unit
 test-unit: ## Unit, golden and script tests, with the race detector
-	go test -race -count=1 ./...
+	go test -race -count=1 -tags nvml -ldflags=-extldflags=-Wl,-z,lazy ./...
 	go -C test/cluster test -race -count=1 ./internal/... ./manifests/... ./truth
 
 .PHONY: test-html
@@ -67,6 +82,10 @@ test-html: ## The HTML plan in headless Chromium, $$DRAMIGRATE_CHROMIUM or the o
 .PHONY: test-e2e
 test-e2e: build ## End to end on a real control plane and real kubelets
 	go -C test/cluster test -count=1 -p 1 -timeout 60m -parallel 4 ./cluster ./e2e
+
+.PHONY: node-e2e
+node-e2e: ## What nodes say of themselves, on real kubelets with a stand-in for the driver's library; part of test-e2e
+	go -C test/cluster test -count=1 -timeout 20m -v ./e2e -run '^TestProbe$$'
 
 .PHONY: truth
 truth: ## Prove what the checks rest on, K8S=1.37.2 or 1.36.3, on a real cluster; see docs/truth.md

@@ -58,6 +58,23 @@ func (t table) watchStatus() []Rule {
 	}
 }
 
+// watchVerify is what `verify --watch` follows.
+func (t table) watchVerify() []Rule {
+	follow := func(group, resource, what string) Rule {
+		r := wide(group, resource, "to follow "+what+" in `verify --watch`", "watch")
+		r.Without = "`verify --watch` does not see changes; `verify` works"
+		return r
+	}
+	return []Rule{
+		follow("", "nodes", "nodes"),
+		follow("", "pods", "pods"),
+		follow("apps", "daemonsets", "plugin and driver"),
+		follow(resourceGroup, "resourceslices", "published devices"),
+		follow(resourceGroup, "resourceclaims", "claims"),
+		follow(resourceGroup, "deviceclasses", "the class"),
+	}
+}
+
 // review is what a caller's own rights are looked at by.
 func (t table) review() []Rule {
 	return []Rule{wide("authorization.k8s.io", "selfsubjectaccessreviews",

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// The verbs that have rules, as they are typed; VerifyCanary is `verify --canary`.
+// The verbs that have rules, as they are typed; VerifyCanary is `verify --canary`, and
+// `verify --probe` is Verify and Probe.
 const (
 	Pools        = "pools"
 	Check        = "check"
@@ -17,13 +18,14 @@ const (
 	Status       = "status"
 	Verify       = "verify"
 	VerifyCanary = "verify-canary"
+	Probe        = "probe"
 	Snapshot     = "snapshot"
 	Unlock       = "unlock"
 )
 
 // Verbs are all that have rules, in the order of a migration.
 func Verbs() []string {
-	return []string{Pools, Check, Plan, Prepare, Apply, Status, Verify, VerifyCanary, Rollback, Unprepare, Snapshot, Unlock}
+	return []string{Pools, Check, Plan, Prepare, Apply, Status, Verify, VerifyCanary, Probe, Rollback, Unprepare, Snapshot, Unlock}
 }
 
 // Reading are the verbs that change nothing.
@@ -41,7 +43,9 @@ func Of(verb, namespace string) ([]Rule, error) {
 	case Status:
 		return slices.Concat(t.look(), t.records(), t.watchStatus()), nil
 	case Verify:
-		return t.look(), nil
+		return slices.Concat(t.look(), t.watchVerify()), nil
+	case Probe:
+		return slices.Concat(t.look(), t.helperPods()), nil
 	case Check:
 		return slices.Concat(t.look(), t.records(), t.review(), t.advice(), t.podEvents()), nil
 	case Snapshot, Plan:

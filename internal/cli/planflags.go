@@ -24,6 +24,8 @@ type planFlags struct {
 	kubeletGrace   time.Duration
 	helperImage    string
 	pullSecret     string
+	runtimeClass   string
+	driverRoot     string
 	manifests      string
 	rollout        string
 	skips          skipFlags
@@ -58,6 +60,7 @@ func (f *planFlags) addPoolFlags(cmd *cobra.Command, op plan.Operation, streams 
 	addDrainDangers(s, &f.deleteEmptyDir, &f.evictUnmanaged)
 	s.StringVar(&f.helperImage, "helper-image", image, "image of the helper pods, with this program as its entry point; a digest is best ["+helperImageVariable+"]")
 	s.StringVar(&f.pullSecret, "helper-pull-secret", "", "Secret of the tool's namespace to pull the helper image with")
+	addReach(cmd, &f.runtimeClass, &f.driverRoot)
 	offer(cmd, "drain", plan.DrainGPU, plan.DrainAll)
 	for _, name := range []string{"max-unavailable", "helper-image", "helper-pull-secret"} {
 		offer(cmd, name)
@@ -104,7 +107,7 @@ func (f *planFlags) settings(op plan.Operation) (plan.Settings, error) {
 		s = plan.Settings{
 			MaxUnavailable: f.maxUnavailable, Drain: f.drain, DrainTimeout: metav1.Duration{Duration: f.drainTimeout},
 			DeleteEmptyDir: f.deleteEmptyDir, EvictUnmanaged: f.evictUnmanaged,
-			HelperImage: f.helperImage, PullSecret: f.pullSecret,
+			HelperImage: f.helperImage, PullSecret: f.pullSecret, RuntimeClass: f.runtimeClass, DriverRoot: f.driverRoot,
 			FirstBatch: f.intent.Batches.First, Batches: f.intent.Batches.Explicit, Deadlines: f.intent.Deadlines,
 		}
 	}

@@ -40,7 +40,8 @@ takes them: a ClusterRole, a Role in the tool's namespace, and bindings if --use
 is not asked.
 
 Without VERB there are roles for each verb; "read" is all verbs that change nothing in
-one role, "verify-canary" is 'verify --canary'. With --name all that is asked for is one
+one role, "verify-canary" is 'verify --canary', and 'verify --probe' is "verify" and "probe".
+With --name all that is asked for is one
 role of that name.
 
 Optional rules say what is lost without them; --optional=false leaves them out. With

@@ -145,7 +145,7 @@ touched: a DeviceClass serves the same name.
 
 	root.AddCommand(
 		newPools(a), newCheck(a), newExplain(a), newPlan(a), newPrepare(a), newApply(a), newRollback(a), newUnprepare(a),
-		newStatus(a), newVerify(a), newUnlock(a), newNodeProbe(a), newVersion(a), newSnapshot(a),
+		newStatus(a), newVerify(a), newProbe(a), newUnlock(a), newNodeProbe(a), newVersion(a), newSnapshot(a),
 		newRBAC(a),
 	)
 	addCompletion(root, a.Streams)

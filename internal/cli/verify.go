@@ -2,24 +2,30 @@ package cli
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/engine"
+	"github.com/dramigrate/dramigrate/internal/nodeprobe"
+	"github.com/dramigrate/dramigrate/internal/poolprobe"
 	"github.com/dramigrate/dramigrate/internal/report"
 	"github.com/dramigrate/dramigrate/internal/status"
 )
 
 type verifyOptions struct {
-	app        *app
-	format     *format
-	pool       poolFlags
-	canary     bool
-	image      string
-	pullSecret string
-	lockWait   time.Duration
+	app      *app
+	format   *format
+	pool     poolFlags
+	canary   bool
+	probe    bool
+	reach    probeFlags
+	lockWait time.Duration
+	watch    bool
+	limit    time.Duration
+	textfile string
 }
 
 func newVerify(a *app) *cobra.Command {
@@ -34,7 +40,14 @@ after it (all of it: 'dramigrate check POOL --for verify'). Reads only.
 
 With --canary, a pod on each node asks for a device as a workload does, and what it
 sees is compared with its claim. It needs a free device on the node, and holds the
-pool's lock meanwhile.
+pool's lock meanwhile. With --probe, each node is asked itself, by a pod as
+'dramigrate probe' makes it; without it, that a device is offered by both mechanisms is
+known from the API alone, which proves it and never its absence.
+
+With --watch it goes on looking, as during a soak, until it is interrupted or --for is
+over: each change is one line, and the exit code is that of the worst that was seen.
+With --textfile it also writes the verdicts as Prometheus metrics, for the node
+exporter's textfile collector; the file is replaced whole, at each change.
 
 Exit code 3: a node advertises devices by both mechanisms, or all is as it has to be
 and a check found a blocker. 1: something else is not as it has to be. 7: something
@@ -50,21 +63,47 @@ could not be seen.`,
 			if o.canary && a.offline() {
 				return usageError("--canary needs a cluster: it makes pods, and --from is for reading")
 			}
-			if o.canary && o.image == "" {
+			if o.canary && o.reach.image == "" {
 				return usageError("--canary needs --helper-image or the variable %s", helperImageVariable)
 			}
-			return o.run(cmd.Context())
+			if o.probe {
+				if a.offline() {
+					return usageError("--probe needs a cluster: it makes pods, and --from is for reading")
+				}
+				if err := o.reach.validate(); err != nil {
+					return err
+				}
+			}
+			switch {
+			case cmd.Flags().Changed("for") && !o.watch:
+				return usageError("--for is how long --watch goes on; give --watch")
+			case !o.watch:
+				return o.run(cmd.Context())
+			case a.offline():
+				return usageError("--watch needs the cluster: files do not change; leave --from out")
+			case o.canary || o.probe:
+				return usageError("--watch makes no pods: leave --canary and --probe out")
+			case o.format.value != "table":
+				return usageError("--watch has no output format %s: each change is a line", o.format.value)
+			case o.limit < 0:
+				return usageError("--for must not be negative")
+			}
+			return o.follow(cmd.Context())
 		},
 	}
-	image, _ := a.env(helperImageVariable)
 	o.format.addFlag(cmd)
 	a.addFrom(cmd)
 	o.pool.addFlags(cmd)
 	s := cmd.Flags()
 	s.BoolVar(&o.canary, "canary", false, "run a pod on each node that asks for a device as a workload does")
-	s.StringVar(&o.image, "helper-image", image, "image of the canary ["+helperImageVariable+"]")
-	s.StringVar(&o.pullSecret, "helper-pull-secret", "", "Secret of the tool's namespace to pull the image with")
+	s.BoolVar(&o.probe, "probe", false, "have each node say itself who offers its devices and who has them, by a short pod")
+	o.reach.addFlags(cmd, a.Streams)
 	s.DurationVar(&o.lockWait, "lock-wait", 0, "with --canary, how long to wait for another run to end")
+	s.BoolVarP(&o.watch, "watch", "w", false, "go on looking and tell what changes, until interrupted")
+	s.DurationVar(&o.limit, "for", 0, "with --watch, for how long; 0 is until interrupted")
+	s.StringVar(&o.textfile, "textfile", "", "write the verdicts to this file as Prometheus metrics")
+	offer(cmd, "for")
+	offerFiles(cmd, "textfile", cobra.ShellCompDirectiveFilterFileExt, "prom")
 	return cmd
 }
 
@@ -82,6 +121,15 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		if err := o.canaries(ctx, pool.Name, v); err != nil {
 			return err
 		}
+	}
+	var probed *poolprobe.Result
+	if o.probe {
+		if probed, err = o.probes(ctx, s, pool, v); err != nil {
+			return err
+		}
+	}
+	if err := o.writeText(v, probed); err != nil {
+		return err
 	}
 	if v.Findings, err = o.app.standing(s, pool); err != nil {
 		return err
@@ -115,7 +163,7 @@ func verified(r status.Result) error {
 func (o *verifyOptions) canaries(ctx context.Context, pool string, v *status.Verification) error {
 	canary, release, err := o.app.newCanary(ctx, canaryConfig{
 		namespace: o.app.namespace, pool: pool, resource: o.app.resource, driver: o.app.driver,
-		image: o.image, pullSecret: o.pullSecret, wait: o.lockWait, holder: engine.DefaultHolder(),
+		image: o.reach.image, pullSecret: o.reach.pullSecret, wait: o.lockWait, holder: engine.DefaultHolder(),
 	})
 	if err != nil {
 		return err
@@ -139,4 +187,28 @@ func (o *verifyOptions) canaries(ctx context.Context, pool string, v *status.Ver
 		v.Add(n.Name, look)
 	}
 	return nil
+}
+
+// probes asks the nodes themselves and adds what they say.
+func (o *verifyOptions) probes(ctx context.Context, s *cluster.Snapshot, pool cluster.NodePool, v *status.Verification) (*poolprobe.Result, error) {
+	found, err := o.reach.gather(ctx, o.app, s, pool)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found.Nodes {
+		n := &found.Nodes[i]
+		look := status.Look{What: "by the node's own word, no device is offered or held by both mechanisms", Result: status.OK}
+		switch {
+		case poolprobe.IsDouble(n.Verdict):
+			look.Result = status.Double
+		case n.Verdict != nodeprobe.Clean:
+			look.Result = status.Unknown
+		}
+		look.Detail = strings.Join(n.Reasons, "; ")
+		if n.Error != "" {
+			look.Detail = strings.TrimPrefix(look.Detail+"; "+n.Error, "; ")
+		}
+		v.Add(n.Name, look)
+	}
+	return found, nil
 }

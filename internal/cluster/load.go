@@ -91,6 +91,9 @@ type LoadOptions struct {
 	// Namespace is the tool's own, whose journals and locks are read; without it they
 	// are not, and nobody asks for them.
 	Namespace string
+	// Claims has a Watcher follow claims and DeviceClasses too, which are not needed to
+	// say where nodes stand. A load reads them anyway.
+	Claims bool
 	// Advice asks for the parts of AdviceParts too. Without it they are not read and
 	// Snapshot.Advice is false.
 	Advice bool

@@ -20,7 +20,7 @@ import (
 )
 
 // Watcher keeps a Snapshot in step with the cluster by watches: of all that says where
-// nodes and pools stand, but not of claims and budgets, which tell about pods alone.
+// nodes and pools stand, but not of budgets, and of claims only if they are asked for.
 type Watcher struct {
 	client    kubernetes.Interface
 	namespace string
@@ -38,14 +38,14 @@ type watchedPart struct {
 	take   func(*Snapshot, any) error
 }
 
-// NewWatcher makes a Watcher; it sends no request. Of the options it uses the
-// namespace.
+// NewWatcher makes a Watcher; it sends no request. Of the options it uses Namespace,
+// without which journals and locks are not followed, and Claims.
 func NewWatcher(client kubernetes.Interface, o LoadOptions) (*Watcher, error) {
 	w := &Watcher{client: client, namespace: o.Namespace, changed: make(chan struct{})}
 	core := client.CoreV1()
 	maps, leases := core.ConfigMaps(o.Namespace), client.CoordinationV1().Leases(o.Namespace)
 	journals := labels.Set{KindLabel: KindJournal}.String()
-	for _, add := range []func() error{
+	parts := []func() error{
 		func() error {
 			return watchList(w, PartNodes, &corev1.Node{}, core.Nodes().List, core.Nodes().Watch, "",
 				func(n *corev1.Node) any { s := SlimNode(n); return &s },
@@ -74,26 +74,52 @@ func NewWatcher(client kubernetes.Interface, o LoadOptions) (*Watcher, error) {
 					return nil
 				})
 		},
-		func() error {
-			return watchList(w, PartJournals, &corev1.ConfigMap{}, maps.List, maps.Watch, journals,
-				func(m *corev1.ConfigMap) any { return m },
-				func(s *Snapshot, o any) error {
-					journal, err := DecodeJournal(o.(*corev1.ConfigMap))
-					if err == nil {
-						s.Journals = append(s.Journals, *journal)
-					}
-					return err
-				})
-		},
-		func() error {
-			return watchList(w, PartLocks, &coordinationv1.Lease{}, leases.List, leases.Watch, "",
-				func(l *coordinationv1.Lease) any { return l },
-				func(s *Snapshot, o any) error {
-					s.Locks = append(s.Locks, LockOf(o.(*coordinationv1.Lease)))
-					return nil
-				})
-		},
-	} {
+	}
+	if o.Namespace != "" {
+		parts = append(parts,
+			func() error {
+				return watchList(w, PartJournals, &corev1.ConfigMap{}, maps.List, maps.Watch, journals,
+					func(m *corev1.ConfigMap) any { return m },
+					func(s *Snapshot, o any) error {
+						journal, err := DecodeJournal(o.(*corev1.ConfigMap))
+						if err == nil {
+							s.Journals = append(s.Journals, *journal)
+						}
+						return err
+					})
+			},
+			func() error {
+				return watchList(w, PartLocks, &coordinationv1.Lease{}, leases.List, leases.Watch, "",
+					func(l *coordinationv1.Lease) any { return l },
+					func(s *Snapshot, o any) error {
+						s.Locks = append(s.Locks, LockOf(o.(*coordinationv1.Lease)))
+						return nil
+					})
+			},
+		)
+	}
+	if o.Claims {
+		parts = append(parts,
+			func() error {
+				claims := client.ResourceV1().ResourceClaims("")
+				return watchList(w, PartClaims, &resourcev1.ResourceClaim{}, claims.List, claims.Watch, "",
+					func(c *resourcev1.ResourceClaim) any { s := SlimClaim(c); return &s },
+					func(s *Snapshot, o any) error {
+						s.Claims = append(s.Claims, *o.(*resourcev1.ResourceClaim))
+						return nil
+					})
+			},
+			func() error {
+				classes := client.ResourceV1().DeviceClasses()
+				return watchList(w, PartClasses, &resourcev1.DeviceClass{}, classes.List, classes.Watch, "",
+					func(c *resourcev1.DeviceClass) any { s := SlimClass(c); return &s },
+					func(s *Snapshot, o any) error {
+						s.Classes = append(s.Classes, *o.(*resourcev1.DeviceClass))
+						return nil
+					})
+			})
+	}
+	for _, add := range parts {
 		if err := add(); err != nil {
 			return nil, err
 		}

@@ -46,6 +46,15 @@ func (h *podHelper) Pull(ctx context.Context, node string) error {
 }
 
 func (h *podHelper) Probe(ctx context.Context, node string, step plan.StepID) (*nodeprobe.NodeReport, error) {
+	s := h.plan.Settings
+	reach := helperpod.Reach{GPUs: true, RuntimeClass: s.RuntimeClass, DriverRoot: s.DriverRoot}
+	report, err := h.runner.Probe(ctx, node, helperpod.ProbeOptions{Wait: h.wait(node, step, 0), Reach: reach})
+	if helperpod.KindOf(err) != helperpod.NotStarted || ctx.Err() != nil {
+		return report, err
+	}
+	// A runtime that cannot hand out the GPUs is no reason to stop: the kubelet can be
+	// asked without them.
+	h.emit(event.Warned{Stamp: h.stamp(), Node: node, Message: "no look at the GPUs: " + err.Error()})
 	return h.runner.Probe(ctx, node, helperpod.ProbeOptions{Wait: h.wait(node, step, 0)})
 }
 
@@ -65,7 +74,7 @@ func (h *podHelper) Canary(ctx context.Context, node string) (string, error) {
 // waits.
 func (h *podHelper) wait(node string, step plan.StepID, i int) helperpod.Wait {
 	what, limit := h.limit(step, i)
-	if step == plan.StepMark || step == plan.StepSettle || step == plan.StepPluginOn {
+	if step == plan.StepMark || step == plan.StepSettle || step == plan.StepPluginOn || step == plan.StepOpen {
 		// The step's own wait is for something else; the pod has its default.
 		what, limit = "the helper pod to answer", helperpod.DefaultTimeout
 	}

@@ -30,6 +30,7 @@ type nodeRun struct {
 	expect gate.State        // of the gate's labels
 	lifted bool              // the taint is away for a DaemonSet pod to land
 	opened bool              // the run has opened the node: nothing is guarded any more
+	blind  bool              // that the hardware was not looked at has been told
 	tries  int               // how often the run has set gate labels again
 }
 

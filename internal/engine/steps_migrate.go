@@ -100,7 +100,7 @@ func (n *nodeRun) probeBefore(ctx context.Context) error {
 	if len(n.advertised()) > 0 || n.isSwitched() {
 		return nil
 	}
-	report, err := n.helper.Probe(ctx, n.ref.Name, plan.StepProbeBefore)
+	report, err := n.probe(ctx, plan.StepProbeBefore)
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (n *nodeRun) pluginOff(ctx context.Context) error {
 // Until 1.38 it otherwise refuses DRA containers once its grace for the plugin is
 // over (kubernetes/kubernetes#141426).
 func (n *nodeRun) podResourcesList(ctx context.Context) error {
-	report, err := n.helper.Probe(ctx, n.ref.Name, plan.StepPodResourcesList)
+	report, err := n.probe(ctx, plan.StepPodResourcesList)
 	if err != nil {
 		return err
 	}
@@ -191,9 +191,11 @@ func (n *nodeRun) open(ctx context.Context) error {
 		if err := n.podResourcesList(ctx); err != nil {
 			return err
 		}
-		if err := n.until(ctx, plan.StepOpen, 0, n.switched); err != nil {
-			return err
-		}
+	} else if _, err := n.probe(ctx, plan.StepOpen); err != nil {
+		return err
+	}
+	if err := n.until(ctx, plan.StepOpen, 0, n.switched); err != nil {
+		return err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -53,7 +53,7 @@ func (n *nodeRun) pluginOn(ctx context.Context) error {
 	}); err != nil {
 		return hinted(err, noPluginHint)
 	}
-	report, err := n.helper.Probe(ctx, n.ref.Name, plan.StepPluginOn)
+	report, err := n.probe(ctx, plan.StepPluginOn)
 	if err != nil {
 		return err
 	}

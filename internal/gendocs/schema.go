@@ -20,6 +20,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/offline"
 	"github.com/dramigrate/dramigrate/internal/pending"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/poolprobe"
 	"github.com/dramigrate/dramigrate/internal/status"
 )
 
@@ -50,6 +51,7 @@ func kinds() []kind {
 		{offline.Kind, offline.ClusterSnapshot{}, true},
 		{checks.ReportKind, checks.Report{}, false},
 		{pending.Kind, pending.Diagnosis{}, false},
+		{poolprobe.Kind, poolprobe.Result{}, false},
 		{nodeprobe.Kind, nodeprobe.NodeReport{}, false},
 		{cluster.JournalKind, cluster.Journal{}, false},
 		{cli.VersionKind, cli.VersionDocument{}, false},

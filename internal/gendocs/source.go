@@ -20,7 +20,7 @@ type sources struct {
 // readSources reads the packages whose types stand in documents.
 func readSources(root string) (*sources, error) {
 	s := &sources{comments: map[string]string{}, constants: map[string][]string{}}
-	for _, pkg := range []string{"checks", "cli", "cluster", "config", "gate", "nodeprobe", "offline", "plan", "status"} {
+	for _, pkg := range []string{"checks", "cli", "cluster", "config", "gate", "nodeprobe", "nvml", "offline", "plan", "status"} {
 		name := module + "/internal/" + pkg
 		files, err := filepath.Glob(filepath.Join(root, folder(name), "*.go"))
 		if err != nil {

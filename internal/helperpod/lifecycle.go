@@ -204,6 +204,7 @@ func (r *Runner) withLog(ctx context.Context, j *job, v view, err error) error {
 	ctx, done := r.outlive(ctx, haste)
 	defer done()
 	if text, err := r.log(ctx, j); err == nil {
+		j.wait.keepLog(text)
 		failure.Log = tail(text)
 	}
 	return failure

@@ -14,17 +14,25 @@ const (
 	ForProbe  Purpose = "probe"
 	ForCanary Purpose = "canary"
 	ForPull   Purpose = "pull"
+	// ForReport is a probe beside runs, which takes no lock: its pod has a name of its
+	// own in each run, so that it replaces nobody's and nobody replaces it.
+	ForReport Purpose = "report"
 )
 
 // maxName is shorter than the 253 characters that a pod's name may have: the pod's
 // hostname and the name of its generated claim are made of it.
 const maxName = 63
 
-// podName is the one name of a purpose's pod on a node. A node's name may have 253
+// podName is the one name of a purpose's pod on a node, and for ForReport of one in
+// each run. A node's name may have 253
 // characters (RFC 1123 subdomain), so it is cut, and its hash keeps two nodes with
 // one beginning apart.
-func podName(p Purpose, node string) string {
-	sum := sha256.Sum256([]byte(node))
+func podName(p Purpose, node, run string) string {
+	key := node
+	if p == ForReport {
+		key += "/" + run
+	}
+	sum := sha256.Sum256([]byte(key))
 	prefix := "dramigrate-" + string(p) + "-"
 	suffix := "-" + hex.EncodeToString(sum[:5])
 	// A cut may end at a dot, and a dot before the dash is no valid name.

@@ -12,33 +12,57 @@ import (
 // ProbeOptions are the choices of one probe.
 type ProbeOptions struct {
 	Wait
+	Reach
+	// Beside is a probe that belongs to no run and holds no lock.
+	Beside bool
 }
 
-// Probe asks the kubelet of a node, by a pod there, what it advertises and who holds
-// what. The call of PodResources List that this includes clears the kubelet's memory
-// of pods that are gone (see nodeprobe).
+// Probe asks a node, by a pod there, what its kubelet advertises and who holds what,
+// and what else Reach looks at. The call of PodResources List that this includes clears
+// the kubelet's memory of pods that are gone (see nodeprobe).
 //
-// A report of which a part is unknown comes with an *Error of the kind Incomplete;
-// with any other kind but Leftover there is no report.
+// A report without one of the kubelet's own answers comes with an *Error of the kind
+// Incomplete; what else is unknown stands in the report alone. With any other kind but
+// Leftover there is no report.
 func (r *Runner) Probe(ctx context.Context, node string, o ProbeOptions) (*nodeprobe.NodeReport, error) {
-	j := &job{purpose: ForProbe, node: node, pod: r.probePod(node, o.Wait), wait: o.Wait}
+	purpose := ForProbe
+	if o.Beside {
+		purpose = ForReport
+	}
+	j := &job{purpose: purpose, node: node, pod: r.probePod(purpose, node, o.Reach, o.Wait), wait: o.Wait}
 	j.until = j.ended
 	var report *nodeprobe.NodeReport
 	err := r.run(ctx, j, func(_ context.Context, v view, log string) error {
 		end := terminated(v.pod)
 		found, err := parseReport(log, node)
-		if err != nil || end.ExitCode != nodeprobe.ExitOK && end.ExitCode != nodeprobe.ExitUnknown {
+		if err != nil || !reported(end.ExitCode) {
 			e := j.failed(NoAnswer, "no report of the node: "+ending(v.pod), err)
 			e.Log = tail(log)
 			return e
 		}
 		report = found
-		if len(found.Unknown) > 0 {
-			return j.failed(Incomplete, "the node could not see everything: "+unknowns(found.Unknown), nil)
+		if missing := unanswered(found); len(missing) > 0 {
+			return j.failed(Incomplete, "the node could not see everything: "+unknowns(missing), nil)
 		}
 		return nil
 	})
 	return report, err
+}
+
+// reported says whether a probe that ended so has written its report.
+func reported(exit int32) bool {
+	return exit == nodeprobe.ExitOK || exit == nodeprobe.ExitDouble || exit == nodeprobe.ExitUnknown
+}
+
+// unanswered are the kubelet's own answers that the report lacks.
+func unanswered(r *nodeprobe.NodeReport) []nodeprobe.Unknown {
+	var out []nodeprobe.Unknown
+	for _, u := range r.Unknown {
+		if u.Part == nodeprobe.PartAdvertised || u.Part == nodeprobe.PartHolders {
+			out = append(out, u)
+		}
+	}
+	return out
 }
 
 // parseReport finds the report in a log, where it is one line among those of the

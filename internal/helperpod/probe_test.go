@@ -32,7 +32,7 @@ const goodLog = "W1103 15:05:06 something of a library {\n" +
 func TestProbe(t *testing.T) {
 	w := newWorld(t)
 	w.log, w.node = goodLog, w.runs(0)
-	report, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{w.wait(0)})
+	report, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(0)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestProbeIncomplete(t *testing.T) {
 	w := newWorld(t)
 	w.log = strings.Replace(goodLog, `"listCalled":true`, `"listCalled":false,"unknown":[{"part":"holders","reason":"List: permission denied"}]`, 1)
 	w.node = w.runs(7)
-	report, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{w.wait(0)})
+	report, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(0)})
 	wantError(t, err, Incomplete, "holders: List: permission denied")
 	if report == nil || len(report.Unknown) != 1 {
 		t.Errorf("report = %+v, want the one with the unknown part", report)
@@ -72,7 +72,7 @@ func TestProbeWithoutAnswer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.log, w.node = tt.log, w.runs(tt.exit)
-			report, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{w.wait(0)})
+			report, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(0)})
 			e := wantError(t, err, NoAnswer, tt.says)
 			if report != nil || !strings.Contains(e.Log, strings.TrimSpace(tt.log)) {
 				t.Errorf("report %v, log in the error %q; want none, and the pod's log", report, e.Log)
@@ -131,7 +131,7 @@ func TestProbeDeadline(t *testing.T) {
 			w.log = "so far"
 			w.node = func(p *corev1.Pod) { tt.node(w, p) }
 			w.deadlineAt(tt.says, 90*time.Second)
-			_, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{w.wait(90 * time.Second)})
+			_, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(90 * time.Second)})
 			e := wantError(t, err, tt.kind, tt.says, "not within 1m30s")
 			if !strings.Contains(e.Next, tt.next) {
 				t.Errorf("next is %q, want %q", e.Next, tt.next)
@@ -181,7 +181,7 @@ func TestProbeEndsAtOnce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.node = func(p *corev1.Pod) { tt.node(w, p) }
-			_, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{w.wait(0)})
+			_, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(0)})
 			wantError(t, err, tt.kind, tt.says)
 			if _, none := w.deletedUIDs(); !none {
 				t.Error("a pod is left")
@@ -192,14 +192,14 @@ func TestProbeEndsAtOnce(t *testing.T) {
 
 func leftover(labels map[string]string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: testNamespace, Name: podName(ForProbe, testNode), UID: "old", Labels: labels,
+		Namespace: testNamespace, Name: podName(ForProbe, testNode, "4f1c22aa"), UID: "old", Labels: labels,
 	}}
 }
 
 func TestProbeReplacesALeftover(t *testing.T) {
 	w := newWorld(t, leftover(map[string]string{"app.kubernetes.io/managed-by": "dramigrate", RunLabel: "0ld0ld0l"}))
 	w.log, w.node = goodLog, w.runs(0)
-	if _, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{w.wait(0)}); err != nil {
+	if _, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(0)}); err != nil {
 		t.Fatal(err)
 	}
 	w.wantRemoved("old", "pod-1")
@@ -207,7 +207,7 @@ func TestProbeReplacesALeftover(t *testing.T) {
 
 func TestProbeLeavesAForeignPodAlone(t *testing.T) {
 	w := newWorld(t, leftover(nil))
-	_, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{w.wait(0)})
+	_, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(0)})
 	wantError(t, err, Foreign, "not made by dramigrate")
 	if uids, _ := w.deletedUIDs(); len(uids) != 0 {
 		t.Errorf("deleted %v", uids)
@@ -224,7 +224,7 @@ func TestProbeInterrupted(t *testing.T) {
 			cancel(signal)
 		}
 	}
-	_, err := w.runner.Probe(ctx, testNode, ProbeOptions{w.wait(0)})
+	_, err := w.runner.Probe(ctx, testNode, ProbeOptions{Wait: w.wait(0)})
 	wantError(t, err, Interrupted, "running")
 	if !errors.Is(err, signal) {
 		t.Errorf("%v does not wrap the context's cause", err)
@@ -249,7 +249,7 @@ func TestProbeWhoseCreateWasNotAnswered(t *testing.T) {
 		w.stepWhen(2, time.Second) // the deadline, and the pause before the next try
 		return true, nil, apierrors.NewServerTimeout(a.GetResource().GroupResource(), "create", 0)
 	})
-	if _, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{w.wait(0)}); err != nil {
+	if _, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(0)}); err != nil {
 		t.Fatal(err)
 	}
 	w.wantRemoved("pod-1")
@@ -268,7 +268,7 @@ func TestProbeInterruptedInCreate(t *testing.T) {
 		cancel()
 		return true, nil, context.Canceled
 	})
-	_, err := w.runner.Probe(ctx, testNode, ProbeOptions{w.wait(0)})
+	_, err := w.runner.Probe(ctx, testNode, ProbeOptions{Wait: w.wait(0)})
 	wantError(t, err, Interrupted)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v does not wrap context.Canceled", err)
@@ -286,7 +286,7 @@ func TestProbeRefused(t *testing.T) {
 		w.client.PrependReactor("create", "pods", func(a ktesting.Action) (bool, kruntime.Object, error) {
 			return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "x", errors.New(tt.message))
 		})
-		_, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{w.wait(0)})
+		_, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(0)})
 		if e := wantError(t, err, Refused, tt.message); e.Next != tt.next || !apierrors.IsForbidden(err) {
 			t.Errorf("next is %q, want %q; %v", e.Next, tt.next, err)
 		}
@@ -299,7 +299,7 @@ func TestProbeLeavesAPod(t *testing.T) {
 	w := newWorld(t)
 	w.log, w.node, w.keep = goodLog, w.runs(0), true
 	w.deadlineAt("the pod to be removed", removal)
-	report, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{w.wait(0)})
+	report, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(0)})
 	e := wantError(t, err, Leftover, "the pod to be removed")
 	if report == nil {
 		t.Error("the report is lost")
@@ -315,7 +315,7 @@ func TestWatchesThatAreForbidden(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(a.GetResource().GroupResource(), "", errors.New("no rights"))
 	})
 	w.deadlineAt("no rights", DefaultTimeout)
-	_, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{w.wait(0)})
+	_, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(0)})
 	wantError(t, err, Refused, "pods cannot be watched", "no rights", "not within 2m0s")
 	if w.made != 0 {
 		t.Error("a pod was made that nobody can see")

@@ -65,6 +65,9 @@ type Wait struct {
 	// Report is told why the call still waits, each time that the reason changes.
 	// It may be nil.
 	Report func(reason string)
+	// KeepLog is given all that a pod printed which did not do what it is for. It may
+	// be nil.
+	KeepLog func(log string)
 }
 
 func (w Wait) timeout() time.Duration {
@@ -77,6 +80,12 @@ func (w Wait) timeout() time.Duration {
 func (w Wait) report(reason string) {
 	if w.Report != nil {
 		w.Report(reason)
+	}
+}
+
+func (w Wait) keepLog(log string) {
+	if w.KeepLog != nil && log != "" {
+		w.KeepLog(log)
 	}
 }
 
@@ -109,7 +118,10 @@ func (r *Runner) run(ctx context.Context, j *job, finish func(context.Context, v
 	if err == nil {
 		var log string
 		if log, err = r.log(work, j); err == nil {
-			return finish(work, s.of(uid), log)
+			if err = finish(work, s.of(uid), log); err != nil {
+				j.wait.keepLog(log)
+			}
+			return err
 		}
 	}
 	return r.withLog(ctx, j, s.of(uid), err)

@@ -1,7 +1,6 @@
 package helperpod
 
 import (
-	"path"
 	"strings"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
-	"github.com/dramigrate/dramigrate/internal/nodeprobe"
 )
 
 // What the pods carry, beside the label of everything that the tool creates.
@@ -55,7 +53,7 @@ func (r *Runner) pod(p Purpose, node string, tolerations []corev1.Toleration, w 
 	out := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: r.config.Namespace,
-			Name:      podName(p, node),
+			Name:      podName(p, node, r.config.Run),
 			Labels:    labels,
 			Annotations: map[string]string{
 				cluster.HelperNodeAnnotation: node,
@@ -119,31 +117,6 @@ func bare() *corev1.SecurityContext {
 		ReadOnlyRootFilesystem:   ptr.To(true),
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
-}
-
-func (r *Runner) probePod(node string, w Wait) corev1.Pod {
-	const volume = "pod-resources"
-	dir := path.Dir(nodeprobe.DefaultSocket)
-	security := bare()
-	// The folder is root's with mode 0750, the socket is root's to write. Being its
-	// owner is enough; no capability is needed.
-	security.RunAsUser, security.RunAsGroup = ptr.To[int64](0), ptr.To[int64](0)
-	pod := r.pod(ForProbe, node, everywhere(), w, corev1.Container{
-		Image:           r.config.Image,
-		Args:            []string{"node-probe", "--node", node, "-o", "json"},
-		Resources:       helperResources(),
-		SecurityContext: security,
-		VolumeMounts:    []corev1.VolumeMount{{Name: volume, MountPath: dir, ReadOnly: true}},
-	})
-	pod.Spec.Volumes = []corev1.Volume{{
-		Name: volume,
-		VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{
-			Path: dir,
-			// Without a type the runtime would make the folder where there is none.
-			Type: ptr.To(corev1.HostPathDirectory),
-		}},
-	}}
-	return pod
 }
 
 func (r *Runner) pullPod(node, image string, w Wait) corev1.Pod {

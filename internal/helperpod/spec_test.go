@@ -35,7 +35,7 @@ func wantYAML(t *testing.T, pod corev1.Pod, want string) {
 }
 
 func TestProbePod(t *testing.T) {
-	wantYAML(t, specRunner().probePod("gpu-7", Wait{Timeout: 90 * time.Second}), `
+	wantYAML(t, specRunner().probePod(ForProbe, "gpu-7", Reach{}, Wait{Timeout: 90 * time.Second}), `
 metadata:
   annotations:
     dramigrate.dev/node: gpu-7
@@ -62,6 +62,8 @@ spec:
     - node-probe
     - --node
     - gpu-7
+    - --parts
+    - kubelet
     - -o
     - json
     image: registry.example/dramigrate@sha256:0d5e
@@ -249,7 +251,7 @@ func TestPodName(t *testing.T) {
 		{long + "b", "dramigrate-probe-" + strings.Repeat("a", 35) + "-7376f2b410"},
 	}
 	for _, tt := range tests {
-		got := podName(ForProbe, tt.node)
+		got := podName(ForProbe, tt.node, "4f1c22aa")
 		if got != tt.want {
 			t.Errorf("podName(%s) = %s, want %s", tt.node, got, tt.want)
 		}
@@ -258,7 +260,7 @@ func TestPodName(t *testing.T) {
 		}
 	}
 	// A cut that ends at a dot: 35 characters are left of the node's name.
-	if got := podName(ForProbe, strings.Repeat("a", 34)+".b"); strings.Contains(got, "--") || strings.Contains(got, ".") {
+	if got := podName(ForProbe, strings.Repeat("a", 34)+".b", "4f1c22aa"); strings.Contains(got, "--") || strings.Contains(got, ".") {
 		t.Errorf("podName cut at a dot = %s", got)
 	}
 }

@@ -20,6 +20,8 @@ type fakeKubelet struct {
 	list        func(context.Context) (*podresources.ListPodResourcesResponse, error)
 	allocatable func(context.Context) (*podresources.AllocatableResourcesResponse, error)
 
+	get func(*podresources.GetPodResourcesRequest) (*podresources.GetPodResourcesResponse, error)
+
 	listCalls atomic.Int32
 }
 
@@ -38,8 +40,15 @@ func (k *fakeKubelet) GetAllocatableResources(ctx context.Context, _ *podresourc
 	return k.allocatable(ctx)
 }
 
+func (k *fakeKubelet) Get(_ context.Context, req *podresources.GetPodResourcesRequest) (*podresources.GetPodResourcesResponse, error) {
+	if k.get == nil {
+		return &podresources.GetPodResourcesResponse{}, nil
+	}
+	return k.get(req)
+}
+
 // serve starts the kubelet and returns its socket.
-func (k *fakeKubelet) serve(t *testing.T) string {
+func (k *fakeKubelet) serve(t testing.TB) string {
 	t.Helper()
 	socket := filepath.Join(socketDir(t), "kubelet.sock")
 	listener, err := net.Listen("unix", socket)
@@ -61,7 +70,7 @@ func (k *fakeKubelet) serve(t *testing.T) string {
 
 // socketDir is a folder with a short path: a socket's may have 108 bytes on Linux
 // (unix(7)), which t.TempDir exceeds for a test with a long name.
-func socketDir(t *testing.T) string {
+func socketDir(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "np")
 	if err != nil {

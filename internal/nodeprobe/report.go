@@ -1,13 +1,19 @@
 // Package nodeprobe is the witness on a node: it asks the kubelet there what it
-// advertises by the device plugin and which pods hold which devices.
+// advertises by the device plugin and which pods hold which devices, reads what kubelet
+// and driver have on record, looks at the hardware, and joins all of it by device.
 //
-// The API server knows both only second hand. A node's allocatable lags behind the
+// The API server knows these only second hand. A node's allocatable lags behind the
 // kubelet by up to one status interval, and nothing in the API says which device a
 // pod got from a plugin. The package runs inside a short pod (`dramigrate
-// node-probe`), so it imports no client and builds without cgo.
+// node-probe`), so it imports no client. It builds without cgo, and then says that the
+// hardware is unknown.
 package nodeprobe
 
-import "time"
+import (
+	"time"
+
+	"github.com/dramigrate/dramigrate/internal/nvml"
+)
 
 // APIVersion and Kind of the report.
 const (
@@ -17,11 +23,21 @@ const (
 
 // Parts of a report that can be unknown, named as the fields are.
 const (
-	PartAdvertised = "advertised"
-	PartHolders    = "holders"
+	PartAdvertised        = "advertised"
+	PartHolders           = "holders"
+	PartHardware          = "hardware"
+	PartDeviceManager     = "deviceManager"
+	PartClaims            = "claims"
+	PartDriverCheckpoints = "driverCheckpoints"
+	PartPodFolders        = "podFolders"
+	PartSockets           = "sockets"
+	PartCDI               = "cdi"
+	// PartDevices is which devices there are that both mechanisms may offer.
+	PartDevices = "devices"
 )
 
-// NodeReport is what one kubelet said at one moment.
+// NodeReport is what one node said at one moment: what was read, as it was read, and
+// what follows from it. With the API's view at hand, [Join] concludes anew.
 type NodeReport struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -32,6 +48,9 @@ type NodeReport struct {
 	Time time.Time `json:"time"`
 	// KubeletSocket is the PodResources socket that was asked.
 	KubeletSocket string `json:"kubeletSocket"`
+	// Verdict is the worst of the devices'. Empty if the probe was asked for the
+	// kubelet's answers alone, which are no ground for one.
+	Verdict Verdict `json:"verdict,omitempty"`
 	// Advertised are the healthy devices of the kubelet's device plugins: ids by
 	// resource, sorted, each once. DRA devices are never among them. Null if it
 	// could not be read, and then named in Unknown.
@@ -42,10 +61,41 @@ type NodeReport struct {
 	// ListCalled says that the kubelet answered a PodResources List, which also
 	// makes it forget the devices of pods that are gone (see callList).
 	ListCalled bool `json:"listCalled"`
+	// Devices are the node's devices, one by one: who offers each and who has it.
+	Devices []DeviceState `json:"devices,omitempty"`
+	// Leftovers are records of pods, or of claims, that are gone.
+	Leftovers []Leftover `json:"leftovers,omitempty"`
+	// Parts are what the probe was asked for; empty for the kubelet's answers alone.
+	Parts []Part `json:"parts,omitempty"`
+	// Processes says that the owners of processes were to be found, which takes the
+	// host's process table.
+	Processes bool `json:"processes,omitempty"`
+	// Hardware is what the driver's management library told. Null if it was not asked,
+	// or could not be, and then named in Unknown.
+	Hardware *nvml.Host `json:"hardware,omitempty"`
+	// Files are what kubelet and driver have on the node's disk. Null if it was not
+	// looked at.
+	Files *Files `json:"files,omitempty"`
 	// Unknown are the parts that could not be read. A report with one is no proof
 	// of anything in that part.
 	Unknown []Unknown `json:"unknown,omitempty"`
 }
+
+// Part is a part of the node that a probe can be asked for.
+type Part string
+
+// The parts. Each needs of the node what the others do not.
+const (
+	// AskKubelet is the PodResources API, by its socket.
+	AskKubelet Part = "kubelet"
+	// AskNVML is the hardware, by the driver's library and device nodes.
+	AskNVML Part = "nvml"
+	// AskCheckpoints is what kubelet and driver have on record, and the sockets, below
+	// the kubelet's root folder.
+	AskCheckpoints Part = "checkpoints"
+	// AskCDI is the folders of the Container Device Interface.
+	AskCDI Part = "cdi"
+)
 
 // Unknown is a part of the report that could not be read, and why.
 type Unknown struct {

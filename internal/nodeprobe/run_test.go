@@ -122,11 +122,13 @@ func TestRunSaysWhatIsUnknown(t *testing.T) {
 	}
 	tests := []struct {
 		name    string
-		socket  func(*testing.T) string
+		socket  func(testing.TB) string
+		timeout time.Duration
 		unknown []Unknown // reasons: a part of the text
 		listed  bool
 	}{{
 		name:    "one call hangs",
+		timeout: 100 * time.Millisecond,
 		socket:  (&fakeKubelet{allocatable: hang}).serve,
 		unknown: []Unknown{{PartAdvertised, "GetAllocatableResources: the kubelet did not answer within 100ms"}},
 		listed:  true,
@@ -145,20 +147,20 @@ func TestRunSaysWhatIsUnknown(t *testing.T) {
 		listed:  true,
 	}, {
 		name:   "no socket",
-		socket: func(t *testing.T) string { return filepath.Join(socketDir(t), "kubelet.sock") },
+		socket: func(t testing.TB) string { return filepath.Join(socketDir(t), "kubelet.sock") },
 		unknown: []Unknown{
 			{PartAdvertised, "no such file or directory: the kubelet is not running, or its folder is not mounted here"},
 			{PartHolders, "no such file or directory: the kubelet is not running, or its folder is not mounted here"},
 		},
 	}, {
 		name:    "a dead kubelet's socket",
-		socket:  func(*testing.T) string { return deadSocket },
+		socket:  func(testing.TB) string { return deadSocket },
 		unknown: []Unknown{{PartAdvertised, "connection refused"}, {PartHolders, "connection refused"}},
 	}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			o := Options{Node: "gpu-7", Socket: tt.socket(t), Timeout: 100 * time.Millisecond, Now: at}
+			o := Options{Node: "gpu-7", Socket: tt.socket(t), Timeout: tt.timeout, Now: at}
 			exit, err := Run(t.Context(), o, &out)
 			if exit != ExitUnknown || err != nil {
 				t.Errorf("Run = %d, %v; want 7, nil", exit, err)

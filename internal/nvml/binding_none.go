@@ -1,6 +1,7 @@
-//go:build !linux || !cgo
+//go:build !linux || !cgo || !nvml
 
 package nvml
 
-// load is all that a build without cgo, or for another system, has of the library.
+// load is all that a build without cgo or the tag nvml, or for another system, has of
+// the library.
 func load(string) (driver, error) { return nil, &Error{Kind: KindNotBuiltIn} }

@@ -9,25 +9,29 @@ import (
 	"testing"
 )
 
-// The command line for workstations is built without cgo and must not link the binding:
-// a program that has it needs the C library of its build, and no system but Linux has
-// the driver.
-func TestNoBindingWithoutCgo(t *testing.T) {
+// The binding is for the helper on the nodes, which is built with cgo and the tag nvml.
+// The command line for workstations must not link it, however it is built: a program that
+// has it needs the C library of its build, no system but Linux has the driver, and where
+// the C compiler resolves all symbols at the start it does not start at all without a
+// flag of its own to the linker (see load).
+func TestBindingIsForTheHelperAlone(t *testing.T) {
 	const binding = "github.com/NVIDIA/go-nvml/"
-	if !strings.Contains(depsOf(t, "linux", "1"), binding) {
-		t.Error("with cgo on Linux the package is without the binding")
+	if !strings.Contains(depsOf(t, "linux", "1", "nvml", "../../cmd/dramigrate"), binding) {
+		t.Error("with cgo and the tag on Linux the helper is without the binding")
 	}
-	for _, goos := range []string{"linux", "darwin", "windows"} {
-		if strings.Contains(depsOf(t, goos, "0", "../../cmd/dramigrate"), binding) {
-			t.Errorf("GOOS=%s without cgo: the package or the command line has the binding", goos)
+	for _, build := range []struct{ goos, cgo, tags string }{
+		{"linux", "1", ""}, {"linux", "0", ""}, {"linux", "0", "nvml"}, {"darwin", "0", "nvml"}, {"windows", "0", "nvml"},
+	} {
+		if strings.Contains(depsOf(t, build.goos, build.cgo, build.tags, "../../cmd/dramigrate"), binding) {
+			t.Errorf("GOOS=%s CGO_ENABLED=%s tags %q: the package or the command line has the binding", build.goos, build.cgo, build.tags)
 		}
 	}
 }
 
 // depsOf are the dependencies of this package and of others.
-func depsOf(t *testing.T, goos, cgo string, others ...string) string {
+func depsOf(t *testing.T, goos, cgo, tags string, others ...string) string {
 	t.Helper()
-	list := exec.Command("go", append([]string{"list", "-deps", "."}, others...)...)
+	list := exec.Command("go", append([]string{"list", "-tags", tags, "-deps", "."}, others...)...)
 	list.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED="+cgo)
 	var stderr bytes.Buffer
 	list.Stderr = &stderr

@@ -1,8 +1,8 @@
 // Package nvml looks at the GPUs of a node through the NVIDIA driver's management
 // library, so that what the API says about a node can be held against its hardware.
 //
-// It loads libnvidia-ml.so.1 at run time (go-nvml), which takes cgo on Linux. Built
-// otherwise, as the command line for workstations is, the package is the same but for
+// It loads libnvidia-ml.so.1 at run time (go-nvml), which takes cgo on Linux and the
+// build tag nvml. Built otherwise, as the command line for workstations is, the package is the same but for
 // [Open], which answers with an [Error] of [KindNotBuiltIn].
 //
 // What could not be read is never filled in: the field is empty or null and the reason

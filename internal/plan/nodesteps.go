@@ -87,8 +87,8 @@ func migrateSteps(p *Plan) []Step {
 		{
 			ID:      StepOpen,
 			Title:   "Open the node: taint away, uncordon only if this run cordoned it, annotations back",
-			Needs:   []string{canaryDone(p)},
-			Changes: nodeChanges(openPatch(StepOpen, p.Gate, false)),
+			Needs:   []string{canaryDone(p), "the node itself sees no device offered or held by both mechanisms"},
+			Changes: append([]Change{helperPod(p, "node-probe")}, nodeChanges(openPatch(StepOpen, p.Gate, false))...),
 			Waits:   []Wait{within(fmt.Sprintf("the node to be as it has to be, and to stay so for %s", p.Settings.Soak.Duration), pluginGone+p.Settings.Soak.Duration)},
 			Undo:    undo,
 		},
@@ -210,9 +210,12 @@ func recordPatch(step StepID) string { return owned(step).String() }
 
 // helperPod is a short pod that the step makes and removes.
 func helperPod(p *Plan, purpose string) Change {
+	note := "image " + orNone(p.Settings.HelperImage) + "; removed at the end of the step"
+	if purpose == "node-probe" && p.Settings.DriverRoot != "" {
+		note = "privileged, to reach the GPUs by " + p.Settings.DriverRoot + "; " + note
+	}
 	return Change{Verb: "create", Object: Object{
-		Kind: "Pod", Namespace: p.Namespace, Name: "<" + purpose + " on the node>",
-		Note: "image " + orNone(p.Settings.HelperImage) + "; removed at the end of the step",
+		Kind: "Pod", Namespace: p.Namespace, Name: "<" + purpose + " on the node>", Note: note,
 	}}
 }
 

@@ -252,6 +252,11 @@ type Settings struct {
 	KubeletGrace metav1.Duration `json:"kubeletGrace,omitzero"`
 	HelperImage  string          `json:"helperImage,omitempty"`
 	PullSecret   string          `json:"pullSecret,omitempty"`
+	// RuntimeClass and DriverRoot are how the probes reach the node's GPUs: by the
+	// class of a container runtime that hands them out, or by the node's folder with the
+	// driver's libraries, for which the pod is privileged.
+	RuntimeClass string `json:"runtimeClass,omitempty"`
+	DriverRoot   string `json:"driverRoot,omitempty"`
 	// FirstBatch is the number of nodes in the first batch; 0 is one node.
 	FirstBatch int `json:"firstBatch,omitempty"`
 	// Batches are the first batches, node by node, if a person chose them. Nodes of

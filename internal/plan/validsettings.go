@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"path"
 	"time"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
@@ -39,6 +40,12 @@ func (s Settings) Validate(op Operation) error {
 	}
 	if s.Soak.Duration < 0 {
 		return fmt.Errorf("soak %s: must not be negative", s.Soak.Duration)
+	}
+	if s.DriverRoot != "" && !path.IsAbs(s.DriverRoot) {
+		return fmt.Errorf("driver-root %s: must be an absolute path of the node", s.DriverRoot)
+	}
+	if s.DriverRoot != "" && s.RuntimeClass != "" {
+		return fmt.Errorf("driver-root %s: runtime-class %s hands out the GPUs already; give one of them", s.DriverRoot, s.RuntimeClass)
 	}
 	if s.FirstBatch < 0 {
 		return fmt.Errorf("first batch of %d nodes: must not be negative", s.FirstBatch)

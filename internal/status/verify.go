@@ -114,6 +114,24 @@ func (v *Verification) Add(node string, l Look) {
 	v.Result = v.worst()
 }
 
+// Worse is the result of two that a person has to know first.
+func Worse(a, b Result) Result {
+	order := []Result{Double, Failed, Unknown, OK}
+	if slices.Index(order, b) < slices.Index(order, a) {
+		return b
+	}
+	return a
+}
+
+// Result is the worst of the looks at the node.
+func (n *NodeVerified) Result() Result {
+	out := OK
+	for _, l := range n.Looks {
+		out = Worse(out, l.Result)
+	}
+	return out
+}
+
 // worst is the result that a person has to know first. A pool without a node that
 // has devices was not verified.
 func (v *Verification) worst() Result {
@@ -235,7 +253,7 @@ func (v *verifier) label(n cluster.NodeView) Look {
 }
 
 func (v *verifier) double(n cluster.NodeView, published int) Look {
-	l := v.look("devices are offered by one mechanism only", "", "", cluster.PartSlices)
+	l := v.look("devices are offered by one mechanism only (from the API alone)", "", "", cluster.PartSlices)
 	count, _ := n.Allocatable(v.t.Resource)
 	if l.Result == OK && count > 0 && published > 0 {
 		l.Result = Double

@@ -53,11 +53,13 @@ type BenchOptions struct {
 	// nothing can run the image.
 	Helper string
 	// Make is the maker of the GPUs; NVIDIA if it is zero. Plugin is then to be its.
-	Make    manifests.Make
-	Plugin  manifests.Plugin
-	Version string
-	Kubelet cluster.Kubelet
-	Nodes   []cluster.NodeSpec
+	Make manifests.Make
+	// Commands are more programs in every image, by name.
+	Commands map[string]string
+	Plugin   manifests.Plugin
+	Version  string
+	Kubelet  cluster.Kubelet
+	Nodes    []cluster.NodeSpec
 	// StatusInterval of the kubelets; a second if 0.
 	StatusInterval time.Duration
 	// ControlPlane are more flags of the control plane's programs.
@@ -91,7 +93,10 @@ func NewBench(ctx context.Context, o BenchOptions) (_ *Bench, err error) {
 	if helper == "" {
 		helper = o.Binary
 	}
-	commands := map[string]string{}
+	commands := maps.Clone(o.Commands)
+	if commands == nil {
+		commands = map[string]string{}
+	}
 	if helper != "" {
 		commands["dramigrate"] = helper
 	}

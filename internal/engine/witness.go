@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/dramigrate/dramigrate/internal/event"
+	"github.com/dramigrate/dramigrate/internal/nodeprobe"
+	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/poolprobe"
+)
+
+// probe asks the node for its own word. A device that is in two hands there is an error
+// that names both: whatever the API says, the node stays closed then. What the node
+// could not see of its hardware is told once and stops nothing, for it is not what the
+// run's own waits rest on.
+func (n *nodeRun) probe(ctx context.Context, step plan.StepID) (*nodeprobe.NodeReport, error) {
+	report, err := n.helper.Probe(ctx, n.ref.Name, step)
+	if err != nil {
+		return nil, err
+	}
+	// The node was asked first: what the API names now and did not then is no pod that
+	// the node could have had in its answer.
+	v, err := n.live.Fresh(ctx, n.ref.Name)
+	if err != nil {
+		return nil, fmt.Errorf("hold the node's word against the API: %w", err)
+	}
+	judged := nodeprobe.Join(*report, poolprobe.APIView(v, func(string) bool { return false }))
+	n.tellBlind(&judged)
+	if why := doubly(&judged, nodeprobe.DoubleHeld); why != "" {
+		return nil, fmt.Errorf("a device is in two hands, by the node's own word: %s; next: end one of the two pods, then the same command goes on", why)
+	}
+	if why := doubly(&judged, nodeprobe.DoubleAdvertised); why != "" {
+		if step != plan.StepProbeBefore {
+			return nil, fmt.Errorf("a device is offered by both mechanisms, by the node's own word: %s; next: `dramigrate probe %s --node %s -o wide` shows who offers it", why, n.plan.Pool.Name, n.ref.Name)
+		}
+		// The node is closed, and turning the plugin off is what ends it.
+		n.emit(event.Warned{Stamp: n.stamp(), Node: n.ref.Name, Message: "offered by both mechanisms until the plugin is off: " + why})
+	}
+	return &judged, nil
+}
+
+// tellBlind tells once that the hardware was not looked at.
+func (n *nodeRun) tellBlind(r *nodeprobe.NodeReport) {
+	for _, u := range r.Unknown {
+		if u.Part != nodeprobe.PartHardware {
+			continue
+		}
+		n.mu.Lock()
+		told := n.blind
+		n.blind = true
+		n.mu.Unlock()
+		if !told {
+			n.emit(event.Warned{Stamp: n.stamp(), Node: n.ref.Name,
+				Message: "the node's hardware was not looked at (" + u.Reason + "): what it says rests on its kubelet"})
+		}
+	}
+}
+
+// doubly says why devices have the verdict; "" if none has it.
+func doubly(r *nodeprobe.NodeReport, verdict nodeprobe.Verdict) string {
+	var why []string
+	for i := range r.Devices {
+		if d := &r.Devices[i]; d.Verdict == verdict {
+			why = append(why, strings.Join(d.Reasons, "; "))
+		}
+	}
+	return few(why)
+}
