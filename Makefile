@@ -71,7 +71,7 @@ check: ## gofmt, vet, staticcheck, tidy modules
 .PHONY: test-unit
 test-unit: ## Unit, golden and script tests, with the race detector
 	go test -race -count=1 -tags nvml ./...
-	go -C test/cluster test -race -count=1 ./internal/... ./manifests/... ./truth
+	go -C test/cluster test -race -count=1 -tags nvml ./internal/... ./manifests/... ./truth
 
 .PHONY: test-html
 test-html: ## The HTML plan in headless Chromium, $$DRAMIGRATE_CHROMIUM or the one in PATH

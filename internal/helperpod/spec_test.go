@@ -62,6 +62,8 @@ spec:
     - node-probe
     - --node
     - gpu-7
+    - --parts
+    - kubelet
     - -o
     - json
     image: registry.example/dramigrate@sha256:0d5e
