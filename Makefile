@@ -71,7 +71,7 @@ check: ## gofmt, vet, staticcheck, tidy modules
 .PHONY: test-unit
 test-unit: ## Unit, golden and script tests, with the race detector
 	go test -race -count=1 -tags nvml -ldflags=-extldflags=-Wl,-z,lazy ./...
-	go -C test/cluster test -race -count=1 ./internal/... ./manifests/... ./truth
+	go -C test/cluster test -race -count=1 -tags nvml -ldflags=-extldflags=-Wl,-z,lazy ./internal/... ./manifests/... ./truth
 
 .PHONY: test-html
 test-html: ## The HTML plan in headless Chromium, $$DRAMIGRATE_CHROMIUM or the one in PATH

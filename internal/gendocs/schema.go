@@ -82,6 +82,7 @@ func (k kind) schema(src *sources) *jsonschema.Schema {
 		ExpandedStruct:            true,
 		AllowAdditionalProperties: !k.strict,
 		LookupComment:             src.comment,
+		Namer:                     definitionName,
 		Mapper:                    func(t reflect.Type) *jsonschema.Schema { return foreign(t, src) },
 	}
 	s := r.Reflect(k.value)
@@ -97,6 +98,15 @@ func (k kind) schema(src *sources) *jsonschema.Schema {
 		p.Const, p.Description = k.name, "The kind of this document."
 	}
 	return s
+}
+
+// definitionName keeps the types of the hardware apart from those of the same name in
+// the report that they stand in.
+func definitionName(t reflect.Type) string {
+	if t.PkgPath() == module+"/internal/nvml" {
+		return "NVML" + t.Name()
+	}
+	return t.Name()
 }
 
 // foreign describes the types whose JSON form their fields do not tell.

@@ -4,6 +4,8 @@ package nodeprobe
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,5 +52,51 @@ func TestRunWithoutPermission(t *testing.T) {
 	}
 	if want := "permission denied: the socket is root's"; strings.Count(string(out), want) != 2 {
 		t.Errorf("%s\nmust say %q for both parts", out, want)
+	}
+}
+
+// rootEnv tells a child of the test which kubelet's folder to read.
+const rootEnv = "NODEPROBE_TEST_ROOT"
+
+// What nobody may read is unknown in each part, and never an empty list.
+func TestReadFilesWithoutPermission(t *testing.T) {
+	if root := os.Getenv(rootEnv); root != "" {
+		f, unknown := readFiles(Options{Parts: []Part{AskCheckpoints, AskCDI}, KubeletRoot: root, CDIDirs: []string{root + "/cdi"}})
+		text, err := json.Marshal(NodeReport{Files: f, Unknown: unknown})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println(string(text))
+		os.Exit(ExitUnknown)
+	}
+	root := nodeFolder(t)
+	if err := os.Chmod(root, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // so that the folder can be removed
+		if err := os.Chmod(root, 0o700); err != nil {
+			t.Error(err)
+		}
+	})
+	child := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$")
+	child.Env = append(os.Environ(), rootEnv+"="+root)
+	child.Dir = "/"
+	if os.Geteuid() == 0 {
+		child.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	out, err := child.Output()
+	if code := child.ProcessState.ExitCode(); code != ExitUnknown {
+		t.Fatalf("exit code %d (%v): %s", code, err, out)
+	}
+	var r NodeReport
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	f := r.Files
+	if f.DeviceManager != nil || f.Claims != nil || f.DriverCheckpoints != nil || f.PodFolders != nil || f.Sockets != nil || f.CDI != nil {
+		t.Errorf("something was read: %+v", f)
+	}
+	if len(r.Unknown) != 6 || strings.Count(string(out), "no permission: ") != 6 {
+		t.Errorf("unknown %v, want six parts without permission", r.Unknown)
 	}
 }
