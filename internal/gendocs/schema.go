@@ -100,11 +100,14 @@ func (k kind) schema(src *sources) *jsonschema.Schema {
 	return s
 }
 
-// definitionName keeps the types of the hardware apart from those of the same name in
-// the report that they stand in.
+// definitionName keeps types of one name apart that stand in one document: those of the
+// hardware and of a pool's nodes from those of a node's report.
 func definitionName(t reflect.Type) string {
-	if t.PkgPath() == module+"/internal/nvml" {
+	switch t.PkgPath() {
+	case module + "/internal/nvml":
 		return "NVML" + t.Name()
+	case module + "/internal/poolprobe":
+		return "Pool" + t.Name()
 	}
 	return t.Name()
 }
