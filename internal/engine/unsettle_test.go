@@ -40,8 +40,8 @@ func TestUnsettle(t *testing.T) {
 	node.Status.Allocatable = corev1.ResourceList{testResource: resource.MustParse("0")}
 	published := slice(1, 1, time.Now(), "GPU-a")
 	published.Spec.Pool.Name, published.Spec.NodeName = node.Name, &node.Name
-	n, client := aNodeRun(t)
-	client = newServer(t, node, &published)
+	n, _ := aNodeRun(t)
+	client := newServer(t, node, &published)
 	n.Engine.client, n.patcher.Client = client, client
 	n.plan.Operation, n.plan.Resources, n.plan.Driver.Name = plan.Migrate, []string{testResource}, testDriver
 	n.state = cluster.NodeState{}
