@@ -65,6 +65,9 @@ type Input struct {
 	// HelperImage is the image of the helper pods, PullSecret the Secret of the tool's
 	// namespace to pull it with; empty if they are not known.
 	HelperImage, PullSecret string
+	// Witnesses are what nodes have said of themselves when they were probed; empty if
+	// none was.
+	Witnesses []Witness
 	// EditOwned and WaitForOwner are prepare's flags for DaemonSets that somebody owns:
 	// edit them all the same, or wait until their owner has.
 	EditOwned, WaitForOwner bool

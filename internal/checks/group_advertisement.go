@@ -15,5 +15,8 @@ func advertisement() []Check {
 		drm043(),
 		drm044(),
 		drm057(),
+		drm058(),
+		drm059(),
+		drm093(),
 	}
 }

@@ -13,14 +13,15 @@ import (
 )
 
 type planOptions struct {
-	app    *app
-	views  *views
-	pool   poolFlags
-	flags  planFlags
-	verb   string
-	out    string
-	detail bool
-	probe  bool
+	app     *app
+	views   *views
+	pool    poolFlags
+	flags   planFlags
+	verb    string
+	out     string
+	detail  bool
+	probe   bool
+	reports string
 }
 
 func newPlan(a *app) *cobra.Command {
@@ -31,7 +32,8 @@ func newPlan(a *app) *cobra.Command {
 		Long: `Show what a verb would do: every change, in order, with what each step needs, waits
 for, and how it is undone; the pods that are evicted or restarted; and what speaks
 against it. Reads only; --probe-gate asks the server for a dry run, which stores
-nothing.
+nothing. A plan starts no pod: what the nodes say themselves is taken from the reports
+of an earlier 'dramigrate probe POOL --save DIR' (--reports DIR).
 
 A plan that was saved with --out is run by 'dramigrate apply FILE' as long as the
 cluster still asks for the same plan; 'dramigrate apply --help' says what that is.
@@ -65,6 +67,8 @@ cluster still asks for the same plan; 'dramigrate apply --help' says what that i
 	s.StringVar(&o.verb, "for", "apply", "the verb that the plan is for: apply, rollback, prepare or unprepare")
 	s.StringVar(&o.out, "out", "", "save the plan to this file, as YAML")
 	addProbeGate(cmd, &o.probe)
+	s.StringVar(&o.reports, "reports", "", "folder of NodeReports, as 'dramigrate probe POOL --save' writes it, to judge by what the nodes said (DRM058, DRM059, DRM093)")
+	offerFiles(cmd, "reports", cobra.ShellCompDirectiveFilterDirs)
 	s.BoolVar(&o.detail, "detailed-exitcode", false, "exit with 2 if the plan changes anything")
 	offer(cmd, "for", "apply", "rollback", "prepare", "unprepare")
 	return cmd
@@ -83,6 +87,9 @@ func (o *planOptions) run(ctx context.Context) error {
 	if !ok {
 		return usageError("--for %q: must be apply, rollback, prepare or unprepare", o.verb)
 	}
+	if o.reports != "" && op != plan.Migrate && op != plan.Rollback {
+		return usageError("--reports is for plans of apply and rollback")
+	}
 	if o.out != "" && o.views.writes(o.out) {
 		return usageError("--out and a --report both write to %s", o.out)
 	}
@@ -90,7 +97,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.probeGate = o.probe
+	p.probeGate, p.reports = o.probe, o.reports
 	made, err := p.plan(ctx)
 	if err != nil {
 		return err

@@ -26,6 +26,8 @@ type planner struct {
 	// runs says that the caller is about to run the plan.
 	runs      bool
 	probeGate bool
+	// reports is a folder of NodeReports; empty for none.
+	reports string
 }
 
 // plan reads the cluster and plans.
@@ -45,6 +47,11 @@ func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, erro
 		Operation: p.op, ToolVersion: p.app.build.Version, Namespace: p.namespace,
 		Resource: p.resource, Driver: p.driver, Settings: p.settings, Manifests: p.manifests,
 		Runs: p.runs, Offline: p.app.offline(),
+	}
+	if p.reports != "" {
+		if in.Witnesses, in.Reports, err = readReports(p.reports, p.app.Clock().Now()); err != nil {
+			return nil, s, withCode(ExitError, "--reports %s: %w", p.reports, err)
+		}
 	}
 	if p.pool != nil {
 		if in.Pool, err = p.find(s); err != nil {

@@ -28,6 +28,10 @@ type Intent struct {
 	Shared *cluster.SharedRecord
 	// Manifests are the driver's, for Prepare; nil if it is installed already.
 	Manifests *Manifests
+	// Witnesses are what nodes have said when they were probed, Reports the digests of
+	// their reports by node.
+	Witnesses []checks.Witness
+	Reports   map[string]string
 	// Runs says that the caller is about to run the plan: a right that is missing stops
 	// it then. Whoever only looks may be somebody else. Offline says that the Snapshot is
 	// from files, so that there is nobody to ask about.
@@ -166,7 +170,7 @@ func (b *builder) checkInput(pool cluster.NodePool, rights []access.Need) checks
 		Rights: rights, Runs: b.in.Runs, Offline: b.in.Offline, Namespace: b.in.Namespace,
 		HelperImage: b.in.Settings.HelperImage, PullSecret: b.in.Settings.PullSecret,
 		EditOwned: b.in.Settings.EditOwned, WaitForOwner: b.in.Settings.WaitForOwner.Duration > 0,
-		DrainTimeout: b.in.Settings.DrainTimeout.Duration,
+		DrainTimeout: b.in.Settings.DrainTimeout.Duration, Witnesses: b.in.Witnesses,
 	}
 	if b.p.Class != nil && b.p.Class.Action == Create {
 		in.NewClass, in.NewClassObject = b.p.Class.Name, b.p.Class.Object

@@ -285,6 +285,12 @@ func (c *comparison) findings() {
 	was, now := c.was.Findings, c.now.Findings
 	stops := checks.Finding.Stops
 	known := names(was, findingName)
+	for _, f := range was {
+		// Who runs the plan has no reports, so that nothing now speaks against them.
+		if f.Code == "DRM058" && stops(f) && len(c.now.Inputs.Reports) == 0 {
+			c.reason("%s, and no newer report says otherwise", findingName(f))
+		}
+	}
 	for _, f := range now {
 		if stops(f) && !slices.Contains(known, findingName(f)) {
 			c.reason("new %s", findingName(f))

@@ -25,11 +25,13 @@ type Inputs struct {
 	// Budgets are the PodDisruptionBudgets over pods to evict, by namespace/name:
 	// their spec. What they allow at the moment comes and goes.
 	Budgets map[string]string `json:"budgets,omitempty"`
+	// Reports are the NodeReports that were given, by node: the digest of each file.
+	Reports map[string]string `json:"reports,omitempty"`
 }
 
 // inputs is called when the evictions are known.
 func (b *builder) inputs() (Inputs, error) {
-	in := Inputs{}
+	in := Inputs{Reports: b.in.Reports}
 	var err error
 	digest := func(of any) string {
 		text, e := digestOf(of)
