@@ -115,7 +115,7 @@ func (d *page) probedNode(n *poolprobe.Node, wide bool) {
 			d.para(d.theme.dim.Render("  unknown "), text, d.theme.dim)
 		}
 	}
-	if !wide {
+	if !wide || len(n.Report.Devices) == 0 {
 		return
 	}
 	if len(n.Report.Leftovers) > 0 {
