@@ -23,9 +23,9 @@ func probedPool(text string) *poolprobe.Result {
 		Pool: text, Verdict: nodeprobe.DoubleHeld, Unknown: []cluster.Unknown{{Part: "resourceclaims", Reason: text}},
 		Nodes: []poolprobe.Node{
 			{Name: "gpu-1", Verdict: nodeprobe.Clean, Source: poolprobe.FromNode, GPUs: &two, Plugin: 2, Report: &nodeprobe.NodeReport{},
-				Holders: []poolprobe.Occupant{{Name: "a/x", By: nodeprobe.ByPlugin, Devices: 1}, {Name: "a/y", By: nodeprobe.ByPlugin, Devices: 1}}},
+				Holders: []poolprobe.Holder{{Name: "a/x", By: nodeprobe.ByPlugin, Devices: 1}, {Name: "a/y", By: nodeprobe.ByPlugin, Devices: 1}}},
 			{Name: "gpu-2", Verdict: nodeprobe.DoubleHeld, Source: poolprobe.FromNode, GPUs: &two, Both: 1, DRA: 1, Report: report,
-				Holders: []poolprobe.Occupant{{Name: "a/" + text, By: nodeprobe.ByPlugin, Devices: 1}, {Name: "a/claims", By: nodeprobe.ByDRA, Devices: 1}},
+				Holders: []poolprobe.Holder{{Name: "a/" + text, By: nodeprobe.ByPlugin, Devices: 1}, {Name: "a/claims", By: nodeprobe.ByDRA, Devices: 1}},
 				Reasons: []string{"pod a/" + text + " and pod a/claims have GPU-1"}},
 			{Name: "gpu-3", Verdict: nodeprobe.Undecided, Source: poolprobe.FromAPI, Error: text, Reasons: []string{"the node gave no report"}},
 		},
