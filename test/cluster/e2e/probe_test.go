@@ -208,6 +208,19 @@ func (p *probing) pluginGone() {
 
 func (p *probing) restarted() {
 	p.ok(p.RestartKubelet(p.ctx, "gpu-a-1"))
+	// A kubelet that starts removes the node's slices, and the driver publishes them anew
+	// some seconds later: meanwhile the answer is unknown, and never clean.
+	p.ok(Eventually(p.ctx, patience, func() string {
+		switch r := p.Tool.Run(p.ctx, "probe", "gpu-a", "--helper-image", HelperImage, "--driver-root", p.driver, "-o", "json"); r.Code {
+		case 3:
+			return ""
+		case 7:
+			return "unknown still:\n" + r.String()
+		default:
+			p.Fatalf("neither double nor unknown:\n%s", r)
+			return ""
+		}
+	}))
 	p.bothNamed(p.probe("gpu-a", 3, nodeprobe.DoubleHeld))
 }
 
