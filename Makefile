@@ -65,6 +65,7 @@ test-slow: build ## What takes real minutes: the kubelet's own 5-minute grace, K
 .PHONY: check
 check: ## gofmt, vet, staticcheck, tidy modules
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt: these files are not formatted:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy -diff); done
 	for m in $(MODULES); do go -C $$m vet -tags nvml ./... ; done
 	for m in $(MODULES); do (cd $$m && go run $(STATICCHECK) -tags nvml ./...); done
 

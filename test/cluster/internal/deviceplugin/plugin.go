@@ -113,11 +113,28 @@ type plugin struct {
 	config
 	inventory *inventory
 	server    *server
+	// kubelet is the kubelet's socket as it was when server was registered.
+	kubelet os.FileInfo
+}
+
+// kubeletSocket is where kubelets are registered with.
+func (p *plugin) kubeletSocket() string {
+	return filepath.Join(p.pluginDir, filepath.Base(pluginapi.KubeletSocket))
+}
+
+// knowsKubelet says that the plugin is registered with the kubelet that serves now. The
+// word that a kubelet has started may come after the registration with it, and a second
+// one cuts the connection that the kubelet has just made.
+func (p *plugin) knowsKubelet() bool {
+	if p.server == nil || p.kubelet == nil {
+		return false
+	}
+	now, err := os.Stat(p.kubeletSocket())
+	return err == nil && os.SameFile(p.kubelet, now) && p.kubelet.ModTime().Equal(now.ModTime())
 }
 
 func (p *plugin) loop(ctx context.Context, watcher *fsnotify.Watcher) error {
 	defer func() { p.stop() }()
-	kubeletSocket := filepath.Join(p.pluginDir, filepath.Base(pluginapi.KubeletSocket))
 	backoff := firstRetry
 	// The timer fires at once: the first registration is a retry like any other.
 	retry := time.NewTimer(0)
@@ -129,7 +146,7 @@ func (p *plugin) loop(ctx context.Context, watcher *fsnotify.Watcher) error {
 			return nil
 		case event := <-watcher.Events:
 			switch {
-			case event.Name == kubeletSocket && event.Has(fsnotify.Create):
+			case event.Name == p.kubeletSocket() && event.Has(fsnotify.Create) && !p.knowsKubelet():
 				// A new kubelet has forgotten all plugins and removed their sockets.
 				p.log.Info("kubelet has started, registering anew")
 				backoff = firstRetry
@@ -159,13 +176,19 @@ func (p *plugin) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Before it is dialled: a kubelet that comes in between is then a new one.
+	kubelet, err := os.Stat(p.kubeletSocket())
+	if err != nil {
+		srv.stop()
+		return fmt.Errorf("no kubelet: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, registerTimeout)
 	defer cancel()
-	if err := register(ctx, p.make, p.pluginDir); err != nil {
+	if err := register(ctx, p.make, p.kubeletSocket()); err != nil {
 		srv.stop()
 		return err
 	}
-	p.server = srv
+	p.server, p.kubelet = srv, kubelet
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
@@ -224,6 +225,38 @@ func TestRegistersWithEveryNewKubelet(t *testing.T) {
 	}
 	again := startKubelet(t, n.pluginDir)
 	assertHealth(t, receive(t, watch(t, again.registered(t, n.pluginDir))), "Healthy", "Healthy")
+}
+
+// The word that a kubelet has started may come late, when the plugin has registered with
+// it already.
+func TestRegistersOnceWithOneKubelet(t *testing.T) {
+	n := newNode(t, 2)
+	k := startKubelet(t, n.pluginDir)
+	p := &plugin{config: n.config, inventory: newInventory(n.set, n.make.ID)}
+	// Without a buffer, so that a word which is sent is a word which is heard.
+	words := &fsnotify.Watcher{Events: make(chan fsnotify.Event), Errors: make(chan error)}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.loop(ctx, words) }()
+	stream := watch(t, k.registered(t, n.pluginDir))
+	receive(t, stream)
+
+	// Many, because a retry that is due and a word that waits are taken in any order.
+	for i := 0; i < 30 && len(k.requests) == 0; i++ {
+		words.Events <- fsnotify.Event{Name: p.kubeletSocket(), Op: fsnotify.Create}
+	}
+	if got := len(k.requests); got != 0 {
+		t.Errorf("registered %d more times with the same kubelet", got)
+	}
+
+	k.grpc.Stop()
+	again := startKubelet(t, n.pluginDir)
+	words.Events <- fsnotify.Event{Name: p.kubeletSocket(), Op: fsnotify.Create}
+	again.registered(t, n.pluginDir)
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }
 
 func TestStopRemovesTheSocket(t *testing.T) {

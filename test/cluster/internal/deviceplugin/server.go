@@ -55,9 +55,8 @@ func (s *server) stop() {
 	s.serving.Wait()
 }
 
-// register announces the socket to the kubelet that serves in dir.
-func register(ctx context.Context, m Make, dir string) error {
-	kubelet := filepath.Join(dir, filepath.Base(pluginapi.KubeletSocket))
+// register announces the socket to the kubelet that serves on its own.
+func register(ctx context.Context, m Make, kubelet string) error {
 	conn, err := grpc.NewClient("unix://"+kubelet, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return fmt.Errorf("dial %s: %w", kubelet, err)

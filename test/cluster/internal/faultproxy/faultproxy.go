@@ -50,8 +50,8 @@ func (m Mutation) String() string {
 	return fmt.Sprintf("%s #%d %s %s", m.Moment, m.N, m.Method, m.Path)
 }
 
-// Hook is called in the request's own goroutine. If it returns an error the
-// request goes no further and its connection is cut.
+// Hook is called in the request's own goroutine, for requests of several connections
+// at once. If it returns an error the request goes no further and its connection is cut.
 type Hook func(Mutation) error
 
 // Proxy is a running proxy.

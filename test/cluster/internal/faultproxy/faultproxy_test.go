@@ -6,23 +6,35 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/client-go/rest"
 )
 
 func TestHookSeesMutationsBeforeAndAfterTheServer(t *testing.T) {
-	var served []string
+	// Each connection has its goroutines, and a cut one is followed by a new one.
+	var mu sync.Mutex
+	var served, seen []string
+	note := func(list *[]string, what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		*list = append(*list, what)
+	}
+	noted := func(list *[]string) []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(*list)
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		served = append(served, r.Method+" "+r.URL.Path)
+		note(&served, r.Method+" "+r.URL.Path)
 		w.WriteHeader(http.StatusCreated)
 	}))
 	defer server.Close()
 
-	var seen []string
 	cut := errors.New("cut")
 	p, err := Start(&rest.Config{Host: server.URL}, func(m Mutation) error {
-		seen = append(seen, m.String())
+		note(&seen, m.String())
 		if m.Moment == Before && strings.HasSuffix(m.Path, "/lost") {
 			return cut
 		}
@@ -49,8 +61,8 @@ func TestHookSeesMutationsBeforeAndAfterTheServer(t *testing.T) {
 		t.Errorf("PUT lease: %v", err)
 	}
 
-	if want := []string{"GET /read", "POST /pods", "PUT /apis/coordination.k8s.io/v1/namespaces/x/leases/pool"}; !slices.Equal(served, want) {
-		t.Errorf("server saw %q, want %q", served, want)
+	if want := []string{"GET /read", "POST /pods", "PUT /apis/coordination.k8s.io/v1/namespaces/x/leases/pool"}; !slices.Equal(noted(&served), want) {
+		t.Errorf("server saw %q, want %q", noted(&served), want)
 	}
 	want := []string{
 		"before #1 POST /pods", "after #1 POST /pods",
@@ -58,8 +70,8 @@ func TestHookSeesMutationsBeforeAndAfterTheServer(t *testing.T) {
 		"before #0 PUT /apis/coordination.k8s.io/v1/namespaces/x/leases/pool",
 		"after #0 PUT /apis/coordination.k8s.io/v1/namespaces/x/leases/pool",
 	}
-	if !slices.Equal(seen, want) {
-		t.Errorf("hook saw %q, want %q", seen, want)
+	if !slices.Equal(noted(&seen), want) {
+		t.Errorf("hook saw %q, want %q", noted(&seen), want)
 	}
 	if p.Count() != 2 {
 		t.Errorf("Count() = %d, want 2: a renewal is not counted", p.Count())
