@@ -101,7 +101,7 @@ func TestDRM082(t *testing.T) {
 	})
 	s := prepared()
 	auto(s)
-	if got, want := remedies(Run(s.of(Migrate)), "DRM082"), "kubectl label nodes -l 'karpenter.sh/nodepool=gpu' nvidia.com/gpu-driver-upgrade.skip=true"; !strings.Contains(got, want) {
+	if got, want := remedies(Run(s.of(Migrate)), "DRM082"), "`kubectl label node n1 n2 nvidia.com/gpu-driver-upgrade.skip=true`"; !strings.Contains(got, want) {
 		t.Errorf("remedy %q, want %q", got, want)
 	}
 }
@@ -226,9 +226,9 @@ func TestDRM088(t *testing.T) {
 		change func(*state)
 		want   string
 	}{
-		{labels("cloud.google.com/gke-nodepool", "g"), "gcloud container node-pools update g --cluster CLUSTER --location LOCATION --node-labels=dramigrate.dev/allocation=dra,"},
+		{labels("cloud.google.com/gke-nodepool", "g"), "gcloud container node-pools update g --cluster CLUSTER --location LOCATION --node-labels=dramigrate.dev/allocation=dra`, with the labels that the pool has now"},
 		{labels("eks.amazonaws.com/nodegroup", "g"), "aws eks update-nodegroup-config --cluster-name CLUSTER --nodegroup-name g --labels 'addOrUpdateLabels={dramigrate.dev/allocation=dra}'"},
-		{labels("kubernetes.azure.com/agentpool", "g"), "az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name g --labels dramigrate.dev/allocation=dra "},
+		{labels("kubernetes.azure.com/agentpool", "g"), "az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name g --labels dramigrate.dev/allocation=dra`, with the labels that the pool has now"},
 		{labels("karpenter.sh/registered", "true"), `kubectl patch nodepool gpu --type merge -p '{"spec":{"template":{"metadata":{"labels":{"dramigrate.dev/allocation":"dra"}}}}}'`},
 		{all(annotate("n1", "machine.openshift.io/machine", "openshift-machine-api/gpu-set-x7k2q"), annotate("n2", "machine.openshift.io/machine", "openshift-machine-api/gpu-set-9b4df")),
 			`oc -n openshift-machine-api patch machineset gpu-set --type merge -p '{"spec":{"template":{"spec":{"metadata":{"labels":{"dramigrate.dev/allocation":"dra"}}}}}}'`},

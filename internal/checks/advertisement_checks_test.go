@@ -119,9 +119,9 @@ func TestDRM042(t *testing.T) {
 	gone := func(s *state) { s.stop("driver", "n1") }
 	release := func(s *state) { s.Claims = nil }
 	try(t, "DRM042", []given{
-		{"its pods could not end", Rollback, migrated, gone, []string{"blocker node/n1"}, "1 claims hold devices"},
+		{"its pods could not end", Rollback, migrated, gone, []string{"blocker node/n1"}, "1 claim holds one of its devices"},
 		{"the kubelet has removed the slices since", Rollback, migrated, both(gone, func(s *state) { s.Slices = s.Slices[1:] }), []string{"blocker node/n1"}, ""},
-		{"no claim", Rollback, migrated, both(gone, release), []string{"warning node/n1"}, "publishes 1 slices, and no pod of it runs there"},
+		{"no claim", Rollback, migrated, both(gone, release), []string{"warning node/n1"}, "publishes 1 slice, and no pod of it runs there"},
 		{"found before another pool is moved", Migrate, migrated, gone, []string{"warning node/n1"}, ""},
 		{"not ready, and devices in use", Rollback, migrated, func(s *state) { s.pod("driver-n1").Ready = false }, []string{"warning node/n1"}, "not ready"},
 		{"not ready, nothing in use", Rollback, migrated, both(release, func(s *state) { s.pod("driver-n1").Ready = false }), nil, ""},

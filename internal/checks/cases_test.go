@@ -31,6 +31,12 @@ func (g given) run(t *testing.T, code string) {
 		if f.Code != code {
 			continue
 		}
+		pasteable(t, f)
+	}
+	for _, f := range findings {
+		if f.Code != code {
+			continue
+		}
 		if !strings.Contains(f.Message, g.says) {
 			t.Errorf("message %q, want one with %q", f.Message, g.says)
 		}
@@ -38,6 +44,26 @@ func (g given) run(t *testing.T, code string) {
 			t.Errorf("%s: a blocker without a remedy", f.Object)
 		}
 		break
+	}
+}
+
+// pasteable wants the commands of a remedy between backticks, where tables keep them
+// whole, and nodes by their names.
+func pasteable(t *testing.T, f Finding) {
+	t.Helper()
+	prose := ""
+	for i, part := range strings.Split(f.Remedy, "`") {
+		if i%2 == 0 {
+			prose += part
+		}
+	}
+	for _, tool := range []string{"kubectl ", "gcloud ", "aws eks", "az aks", "oc ", "dramigrate prepare", "dramigrate rollback"} {
+		if strings.HasPrefix(prose, tool) || strings.Contains(prose, " "+tool) {
+			t.Errorf("%s: remedy %q has a command without backticks", f.Code, f.Remedy)
+		}
+	}
+	if strings.Contains(f.Remedy, placeNode+" ") || strings.Contains(f.Remedy, placeNode+"`") {
+		t.Errorf("%s: remedy %q names no node", f.Code, f.Remedy)
 	}
 }
 

@@ -169,6 +169,12 @@ func (c Check) applies(in Input) bool {
 	return slices.Contains(c.Operations, in.Operation) && (in.asked == nil || in.asked(c))
 }
 
+// runs says that the check with the code is part of this run.
+func (in Input) runs(code string) bool {
+	c, ok := Find(code)
+	return ok && c.applies(in)
+}
+
 // missing are the parts that the check needs and that could not be read.
 func (c Check) missing(s *cluster.Snapshot) []string {
 	var out []string

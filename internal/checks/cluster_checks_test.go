@@ -99,7 +99,7 @@ func TestDRM004(t *testing.T) {
 	}
 	try(t, "DRM004", []given{
 		{"no DaemonSet at all", Prepare, untouched, func(s *state) { s.DaemonSets = nil; without("m1", "n1", "n2")(s) },
-			[]string{"warning nodes"}, "nodes m1, n1, n2: advertises nvidia.com/gpu"},
+			[]string{"warning nodes"}, "m1, n1, n2: advertises nvidia.com/gpu"},
 		{"one node advertises by itself", Migrate, prepared, without("n2"), []string{"blocker node/n2"}, "no pod of a device plugin's DaemonSet"},
 		{"a node of another pool does", Migrate, prepared, without("m1"), nil, ""},
 		// A killed run has turned the plugin off; the kubelet still reports its devices.

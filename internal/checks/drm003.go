@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -82,6 +83,8 @@ func (in Input) owned(ds *appsv1.DaemonSet, owner gate.Owner, done bool, what st
 	case in.Operation == Prepare:
 		f.Message = what + ", which undoes an edit of its node affinity sooner or later"
 		f.Remedy = "take the edit that the plan shows to " + owner.String() + " and run prepare again (--wait-for-owner waits until it has arrived); --edit-owned edits the object itself, until its owner takes that back"
+	case slices.Contains(in.reported, Prepare):
+		return nil // what prepare does about it is told with the rest
 	default:
 		f.Message = what + " and is not as prepare wants it"
 		f.Remedy = "run `dramigrate prepare`, which shows what its owner has to change"

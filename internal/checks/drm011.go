@@ -107,7 +107,7 @@ func (in Input) unadvised(parts, codes []string) []Finding {
 		Remedy: "give the user that runs the tool the right to list them",
 	}
 	if in.Snapshot.Source != nil {
-		f.Remedy = "add to --from what `kubectl get KIND -A -o json` prints for them, each in a file of that name"
+		f.Remedy = "add to --from what `kubectl get " + parts[0] + " -A -o json` prints, and so for each of them, in a file of that name"
 	}
 	return []Finding{f}
 }

@@ -33,7 +33,7 @@ func drm012() Check {
 				}),
 				unread.findings(in, Finding{
 					Code: "DRM012", Severity: Unknown,
-					Remedy: "repair the annotation by hand; if the node was never switched, remove it: kubectl annotate node NODE " + gate.StateAnnotation + "-",
+					Remedy: "repair the annotation by hand; if the node was never switched, remove it: `kubectl annotate node NODE " + gate.StateAnnotation + "-`",
 				})...)
 		},
 	}

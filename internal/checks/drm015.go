@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
@@ -18,10 +19,15 @@ func drm015() Check {
 		Operations:  []string{Migrate},
 		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
+			// An owner's DaemonSet that is not as it has to be is DRM003's to tell.
+			told := func(o gate.Owner) bool { return o.Owned() && in.runs("DRM003") }
 			base := Finding{Code: "DRM015", Severity: Blocker, Remedy: prepareRemedy(in)}
+			if slices.Contains(in.reported, Prepare) {
+				base.Severity = Info // it is asked about as well, and comes first
+			}
 			var out []Finding
 			for _, p := range in.plugins() {
-				if !p.Gate.Vendor && !gate.Excluded(p.DaemonSet) {
+				if !p.Gate.Vendor && !gate.Excluded(p.DaemonSet) && !told(p.Owner) {
 					f := base
 					f.Object = daemonSetObject(p.DaemonSet)
 					f.Message = fmt.Sprintf("the %s would stay on nodes with the label %s", p.Role, gate.AllocationLabel)
@@ -36,7 +42,7 @@ func drm015() Check {
 				out = append(out, f)
 			}
 			for _, d := range drivers {
-				if !gate.Placed(d.DaemonSet) {
+				if !gate.Placed(d.DaemonSet) && !told(d.Owner) {
 					f := base
 					f.Object = daemonSetObject(d.DaemonSet)
 					f.Message = fmt.Sprintf("the driver is not kept to nodes with %s=%s", gate.AllocationLabel, gate.ValueDRA)

@@ -29,7 +29,7 @@ func drm021() Check {
 			if in.Operation != Migrate && in.Operation != MigrateInto {
 				severity = Warning
 			}
-			remedy := "see `kubectl describe node`; bring the node back, or take it out of the pool"
+			remedy := "see `kubectl describe node NODE`; bring the node back, or take it out of the pool"
 			return append(
 				down.findings(in, Finding{Code: "DRM021", Severity: severity, Remedy: remedy}),
 				silent.findings(in, Finding{Code: "DRM021", Severity: Unknown, Remedy: remedy})...)

@@ -39,7 +39,7 @@ func (in Input) noState(v cluster.NodeView) *Finding {
 		return &Finding{
 			Severity: Blocker,
 			Message:  fmt.Sprintf("label %s=%s is none of the gate's states: somebody else has set it", gate.AllocationLabel, v.Node.Labels[gate.AllocationLabel]),
-			Remedy:   fmt.Sprintf("kubectl label node %s %s-", v.Node.Name, gate.AllocationLabel),
+			Remedy:   fmt.Sprintf("`kubectl label node %s %s-`", v.Node.Name, gate.AllocationLabel),
 		}
 	}
 	off := in.Gate.Drift(own, v.Node.Labels)[0]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm042() Check {
@@ -45,11 +46,11 @@ func drm042() Check {
 				case there:
 					// A driver that has only just started.
 				case known && claims > 0 && mine[name]:
-					stuck.add(fmt.Sprintf("no pod of %s runs there, and %d claims hold devices of it: their pods could not end", in.Driver, claims), name)
+					stuck.add(fmt.Sprintf("no pod of %s runs there, and %s of its devices: their pods could not end", in.Driver, words.Plural(claims, "claim holds one", "claims hold some")), name)
 				case slices > 0 && known:
-					left.add(fmt.Sprintf("%s publishes %d slices, and no pod of it runs there", in.Driver, slices), name)
+					left.add(fmt.Sprintf("%s publishes %s, and no pod of it runs there", in.Driver, words.Count(slices, "slice")), name)
 				case slices > 0:
-					left.add(fmt.Sprintf("%s publishes %d slices, and no DaemonSet is known to run it: whether it is alive cannot be seen", in.Driver, slices), name)
+					left.add(fmt.Sprintf("%s publishes %s, and no DaemonSet is known to run it: whether it is alive cannot be seen", in.Driver, words.Count(slices, "slice")), name)
 				}
 			}
 			with := func(s Severity, remedy string) Finding { return Finding{Code: "DRM042", Severity: s, Remedy: remedy} }

@@ -81,7 +81,7 @@ func labelRemedy(nodes []*corev1.Node) string {
 	groups := groupsOf(nodes)
 	for _, name := range sortedKeys(groups) {
 		all := groups[name]
-		commands = append(commands, fmt.Sprintf("`%s` (%s)", forEach(all, all[0].label(pairs)), all[0].effect))
+		commands = append(commands, fmt.Sprintf("%s (%s)", forEach(all, all[0].label(pairs)), all[0].effect))
 	}
 	if len(commands) == 0 {
 		return "give the node group the label " + pairs + "; for nodes that are there: `kubectl label node NODE " + pairs + "`"

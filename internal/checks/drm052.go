@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
@@ -29,7 +30,7 @@ func drm052() Check {
 			f := Finding{
 				Code: "DRM052", Severity: Warning, Object: in.poolObject(),
 				Message: fmt.Sprintf("somebody else has cordoned %s of %d: the run leaves it alone, and no workload goes there", nodeList(cordoned), len(all)),
-				Remedy:  "kubectl uncordon " + cordoned[0] + ", if it is to take workloads",
+				Remedy:  "`kubectl uncordon " + strings.Join(cordoned, " ") + "`, those that are to take workloads",
 			}
 			if len(cordoned) == len(all) {
 				f.Severity = Blocker

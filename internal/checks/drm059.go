@@ -24,7 +24,7 @@ func drm059() Check {
 			}
 			return groups.findings(in, Finding{
 				Code: "DRM059", Severity: Warning,
-				Remedy: "dramigrate probe " + orPool(in.Pool.Name) + " --save DIR, into a folder without the old reports",
+				Remedy: "`dramigrate probe " + orPool(in.Pool.Name) + " --save DIR`, into a folder without the old reports",
 			})
 		},
 	}

@@ -18,7 +18,7 @@ func drm060() Check {
 			}
 			return busy.findings(in, Finding{
 				Code: "DRM060", Severity: Blocker,
-				Remedy: "wait until the label is as before (kubectl get node NODE -L " + pluginSwitch + "), then plan again",
+				Remedy: "wait until the label is as before (`kubectl get node NODE -L " + pluginSwitch + "`), then plan again",
 			})
 		},
 	}

@@ -86,5 +86,5 @@ func scaled(v *intstr.IntOrString, nodes, unset int) int {
 }
 
 func oneByOne(ds *appsv1.DaemonSet) string {
-	return fmt.Sprintf(`kubectl -n %s patch daemonset %s --type merge -p '{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}'`, ds.Namespace, ds.Name)
+	return fmt.Sprintf("`kubectl -n %s patch daemonset %s --type merge -p '"+`{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}`+"'`", ds.Namespace, ds.Name)
 }

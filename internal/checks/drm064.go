@@ -135,14 +135,14 @@ func (ill illPods) findings(ds *appsv1.DaemonSet, what string, base Finding) []F
 		f := Finding{
 			Code: "DRM064", Severity: Warning, Object: daemonSetObject(ds),
 			Message: fmt.Sprintf("the %s's pod on %s is not ready (%s)", what, nodeList(nodes), cmp.Or(reason, "no reason is given")),
-			Remedy:  fmt.Sprintf("kubectl -n %s describe pod %s", first.Namespace, first.Name),
+			Remedy:  fmt.Sprintf("`kubectl -n %s describe pod %s`", first.Namespace, first.Name),
 		}
 		switch {
 		case reason == nodeDown:
-			f.Severity, f.Remedy = base.Severity, "bring the node back, or remove it: kubectl get node "+nodes[0]+base.Remedy
+			f.Severity, f.Remedy = base.Severity, "bring the node back, or remove it: `kubectl get node "+nodes[0]+"`"+base.Remedy
 		case lasting(reason):
 			f.Severity = base.Severity
-			f.Remedy += fmt.Sprintf(", kubectl -n %s logs %s --all-containers --previous", first.Namespace, first.Name) + base.Remedy
+			f.Remedy += fmt.Sprintf(", `kubectl -n %s logs %s --all-containers --previous`", first.Namespace, first.Name) + base.Remedy
 		case reason == initializing && what == "driver":
 			f.Remedy += "; an init container that goes on for minutes does not find the GPU's driver, see `dramigrate explain DRM063`"
 		}

@@ -52,7 +52,7 @@ func (in Input) admission(d gate.DriverDaemonSet) []Finding {
 		f := base
 		f.Severity = Warning
 		f.Message = fmt.Sprintf("its pods name the priority class %s, and whether that exists could not be seen (%s)", class, reason)
-		f.Remedy = "kubectl get priorityclass " + class
+		f.Remedy = "`kubectl get priorityclass " + class + "`"
 		out = append(out, f)
 	case !unread && !slices.ContainsFunc(in.Snapshot.PriorityClasses, func(c cluster.PriorityClass) bool { return c.Name == class }):
 		f := base
@@ -67,7 +67,7 @@ func (in Input) admission(d gate.DriverDaemonSet) []Finding {
 			f := base
 			f.Severity = Warning
 			f.Message = fmt.Sprintf("GKE admits its pods of class %s only with a quota for that class in namespace %s, and quotas could not be read (%s)", class, namespace, reason)
-			f.Remedy = "kubectl -n " + namespace + " get resourcequotas"
+			f.Remedy = "`kubectl -n " + namespace + " get resourcequotas`"
 			out = append(out, f)
 		}
 		return out
@@ -90,7 +90,7 @@ func (in Input) admission(d gate.DriverDaemonSet) []Finding {
 	if guarded && !about {
 		f := base
 		f.Message = fmt.Sprintf("GKE admits its pods of class %s only with a quota for that class, and namespace %s has none", class, namespace)
-		f.Remedy = fmt.Sprintf("kubectl apply a ResourceQuota in namespace %s: {apiVersion: v1, kind: ResourceQuota, metadata: {name: gpu-driver, namespace: %s}, spec: {hard: {pods: 1000}, scopeSelector: {matchExpressions: [{scopeName: PriorityClass, operator: In, values: [%s]}]}}}", namespace, namespace, class)
+		f.Remedy = fmt.Sprintf("`echo '"+`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"gpu-driver","namespace":%q},"spec":{"hard":{"pods":"1000"},"scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In","values":[%q]}]}}}`+"' | kubectl create -f -`", namespace, class)
 		out = append(out, f)
 	}
 	return out

@@ -43,7 +43,7 @@ func drm070() Check {
 				}
 				f := Finding{
 					Code: "DRM070", Object: "namespace/" + ns.Name,
-					Remedy: fmt.Sprintf("kubectl label namespace %s %s=privileged --overwrite", ns.Name, enforceLabel),
+					Remedy: fmt.Sprintf("`kubectl label namespace %s %s=privileged --overwrite`", ns.Name, enforceLabel),
 				}
 				switch level := ns.Labels[enforceLabel]; {
 				case level == "baseline" || level == "restricted":

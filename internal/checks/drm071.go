@@ -25,7 +25,7 @@ func drm071() Check {
 			}
 			return bare.findings(in, Finding{
 				Code: "DRM071", Severity: Warning,
-				Remedy: "kubectl label node NODE " + gpuPresent + "=true, for nodes to come in the configuration of their node group; or install the chart with another kubeletPlugin.affinity",
+				Remedy: "`kubectl label node NODE " + gpuPresent + "=true`, for nodes to come in the configuration of their node group; or install the chart with another kubeletPlugin.affinity",
 			})
 		},
 	}

@@ -56,7 +56,7 @@ func drm075() Check {
 					out = append(out, Finding{
 						Code: "DRM075", Severity: Warning, Object: daemonSetObject(d.DaemonSet),
 						Message: "on " + nodeList(by[newer]) + " its pod is older than that of daemonset " + newer + ", whose files it reads when it starts",
-						Remedy:  "kubectl -n " + first.Namespace + " delete pod " + first.Name + ", and so on each of these nodes",
+						Remedy:  "`kubectl -n " + first.Namespace + " delete pod " + first.Name + "`, and so on each of these nodes",
 					})
 				}
 			}

@@ -40,7 +40,7 @@ func drm078() Check {
 				f := base
 				f.Severity, f.Object = Info, "secret/"+in.Namespace+"/"+in.PullSecret
 				f.Message = "whether the pull secret is there cannot be known: the tool asks for no right to read Secrets"
-				f.Remedy = fmt.Sprintf("kubectl -n %s get secret %s", in.Namespace, in.PullSecret)
+				f.Remedy = fmt.Sprintf("`kubectl -n %s get secret %s`", in.Namespace, in.PullSecret)
 				out = append(out, f)
 			}
 			return out

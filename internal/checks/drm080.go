@@ -43,7 +43,7 @@ func drm080() Check {
 			if reason, unread := in.Snapshot.IsUnknown(cluster.PartGPUClusters); unread && operated && in.Snapshot.Advice {
 				f.Severity, f.Object = Warning, cluster.PartGPUClusters
 				f.Message = "whether there is a GPUCluster beside the ClusterPolicy could not be read (" + reason + ")"
-				f.Remedy = "kubectl get gpuclusters"
+				f.Remedy = "`kubectl get gpuclusters`"
 				return []Finding{f}
 			}
 			return nil

@@ -33,14 +33,10 @@ func drm082() Check {
 				if (o.Kind != clusterPolicy && o.Kind != driverObject) || !ptr.Deref(o.AutoUpgrade, false) || !ptr.Deref(o.Driver, true) {
 					continue
 				}
-				selector := in.Pool.Selector
-				if selector == "" {
-					selector = "SELECTOR"
-				}
 				return []Finding{{
 					Code: "DRM082", Severity: Info, Object: operatorObject(o),
 					Message: fmt.Sprintf("upgrades the GPU's driver by itself (autoUpgrade), and nothing keeps it off %s", nodeList(open)),
-					Remedy:  fmt.Sprintf("kubectl label nodes -l '%s' %s=true; afterwards the same with %s-", selector, upgradeSkip, upgradeSkip),
+					Remedy:  forNodes(fmt.Sprintf("`kubectl label node NODE %s=true`; afterwards the same with %s-", upgradeSkip, upgradeSkip), open),
 				}}
 			}
 			return nil

@@ -45,12 +45,12 @@ func drm084() Check {
 					empty.add("empty value of "+few(keys)+": nothing is deployed by it now, and the operator makes it \"true\" at any time", v.Node.Name)
 				}
 			}
-			take := func(key string) string { return "kubectl label node NODE " + key + "-" }
+			take := func(key string) string { return "`kubectl label node NODE " + key + "-`" }
 			return slices.Concat(
 				bare.findings(in, Finding{Code: "DRM084", Severity: Blocker, Remedy: take(deployOperands)}),
 				doubtful.findings(in, Finding{Code: "DRM084", Severity: Warning, Remedy: take(deployOperands) + " unless that is so"}),
 				dead.findings(in, Finding{Code: "DRM084", Severity: Warning, Remedy: take(deadMode)}),
-				empty.findings(in, Finding{Code: "DRM084", Severity: Warning, Remedy: "give the label the value true or false: kubectl label node NODE KEY=true --overwrite"}))
+				empty.findings(in, Finding{Code: "DRM084", Severity: Warning, Remedy: "give the label the value true or false: `kubectl label node NODE KEY=true --overwrite`"}))
 		},
 	}
 }

@@ -50,7 +50,7 @@ func drm085() Check {
 			}
 			return busy.findings(in, Finding{
 				Code: "DRM085", Severity: in.stops(),
-				Remedy: "wait until the driver's pod on the node is ready and no label is paused (kubectl get node NODE -L " + pluginSwitch + "), and plan again",
+				Remedy: "wait until the driver's pod on the node is ready and no label is paused (`kubectl get node NODE -L " + pluginSwitch + "`), and plan again",
 			})
 		},
 	}

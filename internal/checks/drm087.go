@@ -34,7 +34,7 @@ func drm087() Check {
 					stuck.add("runs the driver and has no label "+karpenterInitialized+"=true: Karpenter waits for "+in.Resource+" to be allocatable, and neither consolidates nor removes it", v.Node.Name)
 				}
 			}
-			out := stuck.findings(in, Finding{Code: "DRM087", Severity: Warning, Remedy: "remove the node by hand when it is not wanted any more: kubectl delete node NODE"})
+			out := stuck.findings(in, Finding{Code: "DRM087", Severity: Warning, Remedy: "remove the node by hand when it is not wanted any more: `kubectl delete node NODE`"})
 			if len(made) == 0 || len(in.targets()) == 0 {
 				return out
 			}
@@ -49,7 +49,7 @@ func drm087() Check {
 			return slices.Concat(out, []Finding{{
 				Code: "DRM087", Severity: Warning, Object: object,
 				Message: fmt.Sprintf("%s Karpenter's (%s): nodes that it makes for the pool on DRA are never initialized, because %s is not allocatable there, and it makes none for pods with claims unless told to", words.Plural(len(made), "node is", "nodes are"), say, in.Resource),
-				Remedy:  pauses(groups, "") + "; see its flag: kubectl get pods -A -l app.kubernetes.io/name=karpenter -o yaml | grep -i ignore",
+				Remedy:  pauses(groups, "") + "; see its flag: `kubectl get pods -A -l app.kubernetes.io/name=karpenter -o yaml | grep -i ignore`",
 			}})
 		},
 	}

@@ -37,7 +37,7 @@ func drm089() Check {
 			}
 			var out []Finding
 			for _, ds := range daemons {
-				hold := fmt.Sprintf(`kubectl -n %s annotate daemonset %s %s='{"nodeID":"manual"}'; afterwards the same with %s-`, ds.Namespace, ds.Name, kuredLock, kuredLock)
+				hold := fmt.Sprintf("`kubectl -n %s annotate daemonset %s %s='"+`{"nodeID":"manual"}`+"'`; afterwards the same with %s-", ds.Namespace, ds.Name, kuredLock, kuredLock)
 				out = append(out, rebooting.findings(in, Finding{Code: "DRM089", Severity: in.stops(), Remedy: "wait until it is back, and hold kured for the window: " + hold})...)
 				holders := kuredHolders(ds)
 				for _, node := range holders {
@@ -45,7 +45,7 @@ func drm089() Check {
 						out = append(out, Finding{
 							Code: "DRM089", Severity: in.stops(), Object: "node/" + node,
 							Message: fmt.Sprintf("kured's lock is held for it (%s, annotation %s): it is drained and rebooted", daemonSetObject(ds), kuredLock),
-							Remedy:  "wait until the lock is free: kubectl -n " + ds.Namespace + " get daemonset " + ds.Name + " -o yaml",
+							Remedy:  "wait until the lock is free: `kubectl -n " + ds.Namespace + " get daemonset " + ds.Name + " -o yaml`",
 						})
 					}
 				}

@@ -33,7 +33,7 @@ func drm090() Check {
 				}
 			}
 			return slices.Concat(
-				ill.findings(in, Finding{Code: "DRM090", Severity: Warning, Remedy: "kubectl describe node NODE; have it repaired, or take it out of the pool, before the move"}),
+				ill.findings(in, Finding{Code: "DRM090", Severity: Warning, Remedy: "`kubectl describe node NODE`; have it repaired, or take it out of the pool, before the move"}),
 				watched.findings(in, Finding{Code: "DRM090", Severity: Warning, Remedy: "switch this monitor, or automatic repair, off for the pool before the move"}))
 		},
 	}

@@ -25,7 +25,7 @@ func drm091() Check {
 			}
 			return busy.findings(in, Finding{
 				Code: "DRM091", Severity: in.stops(),
-				Remedy: `oc get machineconfigpools; wait until the nodes are updated, then pause their pool for the window: oc patch machineconfigpool NAME --type merge -p '{"spec":{"paused":true}}'`,
+				Remedy: "`oc get machineconfigpools`; wait until the nodes are updated, then pause their pool for the window: `oc patch machineconfigpool NAME --type merge -p '" + `{"spec":{"paused":true}}` + "'`",
 			})
 		},
 	}

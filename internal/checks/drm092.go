@@ -64,7 +64,7 @@ func drm092() Check {
 				out = append(out, Finding{
 					Code: "DRM092", Severity: Warning, Object: ill[0],
 					Message: fmt.Sprintf("Node Feature Discovery is not ready (%s): labels of nodes may go and come back with their defaults", few(ill)),
-					Remedy:  "kubectl get pods -A -o wide | grep node-feature-discovery",
+					Remedy:  "`kubectl get pods -A -o wide | grep node-feature-discovery`",
 				})
 			}
 			return out

@@ -30,10 +30,14 @@ func drm100() Check {
 			}
 			var out []Finding
 			for _, r := range slices.Sorted(maps.Keys(asking)) {
+				stays := ""
+				if _, profile := migProfile(r); profile && in.runs("DRM009") && slices.ContainsFunc(in.targets(), func(v cluster.NodeView) bool { return mig(v) != "" }) {
+					stays = "leave the pool on the plugin, for partitioned GPUs are not moved (DRM009); a pool that has these partitions by DRA needs a class of their own: "
+				}
 				out = append(out, Finding{
 					Code: "DRM100", Severity: Blocker, Object: "resource/" + r,
 					Message: fmt.Sprintf("asked for on the pool by %s, and no DeviceClass maps it: without the plugin nothing serves it", few(slices.Sorted(maps.Keys(asking[r])))),
-					Remedy:  in.classRemedy(r),
+					Remedy:  stays + in.classRemedy(r),
 				})
 			}
 			return out

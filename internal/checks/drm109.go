@@ -48,7 +48,7 @@ func (in Input) lostLabels() []Finding {
 		return fmt.Sprintf("selects nodes by %s, which %s sets; that leaves the pool with the plugin, and the label may go or no longer be true", few(keys), few(leaving))
 	}).findings(Finding{
 		Code: "DRM109", Severity: Warning,
-		Remedy: "keep GPU Feature Discovery on nodes with " + gate.AllocationLabel + " (a release of its own with gfd.enabled=true and devicePlugin.enabled=false), or set the label yourself: `kubectl label node NODE KEY=VALUE`",
+		Remedy: "keep GPU Feature Discovery on nodes with " + gate.AllocationLabel + " (a release of its own with gfd.enabled=true and devicePlugin.enabled=false), or set on the pool's nodes yourself what they select by",
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // indexed gathers the views of the nodes that the operation is about, once.
@@ -184,17 +185,37 @@ func (g nodeGroups) findings(in Input, base Finding) []Finding {
 		nodes := g[evidence]
 		slices.Sort(nodes)
 		f := base
-		f.Object = "node/" + nodes[0]
+		f.Object, f.Message = "node/"+nodes[0], evidence
 		if len(nodes) > 1 {
-			f.Object = in.poolObject()
+			if f.Object, f.Message = in.poolObject(), nodeList(nodes)+": "+evidence; f.Object == allNodes {
+				f.Message = few(nodes) + ": " + evidence
+			}
 		}
-		if f.Message = evidence; len(nodes) > 1 {
-			f.Message = nodeList(nodes) + ": " + evidence
-		}
+		f.Remedy = forNodes(f.Remedy, nodes)
 		out = append(out, f)
 	}
 	return out
 }
+
+// forNodes puts the nodes' names where a remedy has NODE: kubectl takes several.
+func forNodes(remedy string, nodes []string) string {
+	if !strings.Contains(remedy, placeNode) {
+		return remedy
+	}
+	// A field selector takes one.
+	remedy = strings.ReplaceAll(remedy, "="+placeNode, "="+nodes[0])
+	if !strings.Contains(remedy, placeNode) {
+		return remedy
+	}
+	if len(nodes) <= mostNames {
+		return strings.ReplaceAll(remedy, placeNode, strings.Join(nodes, " "))
+	}
+	return strings.ReplaceAll(remedy, placeNode, strings.Join(nodes[:mostNames], " ")) +
+		fmt.Sprintf("; so for the %d nodes that are not named here", len(nodes)-mostNames)
+}
+
+// placeNode stands in a remedy for the names of the nodes that it is about.
+const placeNode = "NODE"
 
 // nodeList names up to five nodes.
 func nodeList(nodes []string) string {
@@ -205,13 +226,12 @@ func nodeList(nodes []string) string {
 	return noun + few(nodes)
 }
 
+// mostNames is how many objects of one kind a finding names.
+const mostNames = 5
+
 // few names up to five things and counts the rest.
 func few(names []string) string {
-	const most = 5
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
+	return words.Few(mostNames, names)
 }
 
 func podObject(p *cluster.Pod) string { return "pod/" + p.Ref() }
@@ -223,9 +243,12 @@ func daemonSetObject(ds *appsv1.DaemonSet) string {
 // poolObject is the pool, or all nodes that the operation is about.
 func (in Input) poolObject() string {
 	if in.Pool.Name == "" {
-		return "nodes"
+		return allNodes
 	}
 	return "pool/" + in.Pool.Name
 }
+
+// allNodes is the object of what is found of several nodes that are no pool.
+const allNodes = "nodes"
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -23,23 +23,41 @@ const (
 // operation of in: each is seen by the checks that are about its side. What is about
 // the whole cluster is said once.
 func RunBoth(in Input, into cluster.NodePool) []Finding {
-	from := in
-	from.Other = into
-	to := in
-	to.Pool, to.Other = into, in.Pool
-	if from.Operation == Rollback {
-		from.Operation, to.Operation = RollbackInto, RollbackFrom
-	} else {
-		from.Operation, to.Operation = MigrateFrom, MigrateInto
-	}
 	var out []Finding
-	for _, f := range slices.Concat(Run(from), Run(to)) {
-		if !slices.Contains(out, f) {
-			out = append(out, f)
+	for _, side := range Sides(in, into) {
+		for _, f := range Run(side) {
+			if !slices.Contains(out, f) {
+				out = append(out, f)
+			}
 		}
 	}
 	Sort(out)
 	return out
+}
+
+// Sides are the two sides of a move from in.Pool into another.
+func Sides(in Input, into cluster.NodePool) []Input {
+	from, to := in, in
+	from.Other = into
+	to.Pool, to.Other = into, in.Pool
+	if in.Operation == Rollback {
+		from.Operation, to.Operation = RollbackInto, RollbackFrom
+	} else {
+		from.Operation, to.Operation = MigrateFrom, MigrateInto
+	}
+	return []Input{from, to}
+}
+
+// verb is the operation that a side belongs to; any other is itself.
+func verb(operation string) string {
+	switch operation {
+	case MigrateFrom, MigrateInto:
+		return Migrate
+	case RollbackFrom, RollbackInto:
+		return Rollback
+	default:
+		return operation
+	}
 }
 
 // runPool is the name of the pool whose run it is: lock, journal and records go by it.

@@ -15,7 +15,10 @@ type Report struct {
 	Kind       string           `json:"kind"`
 	Cluster    cluster.Identity `json:"cluster"`
 	// Pool is the pool that was looked at; empty is every node with devices.
-	Pool     string `json:"pool,omitempty"`
+	Pool string `json:"pool,omitempty"`
+	// Into is the pool that the workloads move to, or have moved to; empty if the nodes of
+	// Pool are switched.
+	Into     string `json:"into,omitempty"`
 	Resource string `json:"resource"`
 	Driver   string `json:"driver"`
 	// Operations are what the checks were asked about, as a plan names them.
@@ -64,11 +67,18 @@ func Examine(inputs []Input, codes []string) *Report {
 		Unknown: slices.Clone(first.Snapshot.Unknown), Source: first.Snapshot.Source,
 	}
 	asked := func(c Check) bool { return len(codes) == 0 || slices.Contains(codes, c.Code) }
+	var sides []string
 	for _, in := range inputs {
-		r.Operations = append(r.Operations, in.Operation)
+		sides = append(sides, in.Operation)
+		if op := verb(in.Operation); !slices.Contains(r.Operations, op) {
+			r.Operations = append(r.Operations, op)
+		}
+		if r.Into == "" && in.Other.Name != r.Pool {
+			r.Into = in.Other.Name
+		}
 	}
 	for _, in := range inputs {
-		in.reported = r.Operations
+		in.reported = sides
 		r.merge(run(in, asked))
 	}
 	Sort(r.Findings)

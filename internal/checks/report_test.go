@@ -44,6 +44,33 @@ func TestExamine(t *testing.T) {
 	}
 }
 
+// A cluster on which prepare has not been run: asked about both verbs, that is no reason
+// to stop, for prepare comes first. A DaemonSet with an owner is one finding.
+func TestExamineUnprepared(t *testing.T) {
+	t.Parallel()
+	s := untouched()
+	if diff := cmp.Diff([]string{"blocker daemonset/kube-system/plugin", "blocker driver/gpu.nvidia.com"}, brief(Examine([]Input{s.of(Migrate)}, nil).Findings, "DRM015")); diff != "" {
+		t.Errorf("for apply alone (-want +got):\n%s", diff)
+	}
+	both := Examine([]Input{s.of(Prepare), s.of(Migrate)}, nil).Findings
+	if diff := cmp.Diff([]string{"info daemonset/kube-system/plugin", "info driver/gpu.nvidia.com"}, brief(both, "DRM015")); diff != "" {
+		t.Errorf("for both (-want +got):\n%s", diff)
+	}
+
+	s.daemonSet("plugin").Annotations = map[string]string{"meta.helm.sh/release-name": "nvdp", "meta.helm.sh/release-namespace": "kube-system"}
+	s.daemonSet("plugin").Labels = map[string]string{"app.kubernetes.io/managed-by": "Helm"}
+	owned := Examine([]Input{s.of(Prepare), s.of(Migrate)}, nil).Findings
+	if diff := cmp.Diff([]string{"blocker daemonset/kube-system/plugin"}, brief(owned, "DRM003")); diff != "" {
+		t.Errorf("DRM003 of an owned plugin (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"info driver/gpu.nvidia.com"}, brief(owned, "DRM015")); diff != "" {
+		t.Errorf("DRM015 of an owned plugin (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"blocker daemonset/kube-system/plugin", "blocker driver/gpu.nvidia.com"}, brief(Examine([]Input{s.of(Migrate)}, []string{"DRM015"}).Findings, "DRM015")); diff != "" {
+		t.Errorf("DRM015 alone (-want +got):\n%s", diff)
+	}
+}
+
 // What two operations lack is one warning, with the checks of both: DRM103 is asked by
 // both, DRM109 and DRM150 by the migration alone.
 func TestExamineUnadvised(t *testing.T) {

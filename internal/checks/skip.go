@@ -69,3 +69,27 @@ func (in Input) skipped(c Check, findings []Finding) []Finding {
 	}
 	return findings
 }
+
+// IdleSkips says which of the skips are about an object of which nothing was found, and
+// what was found instead: a name that is written wrongly decides nothing.
+func IdleSkips(skips []FindingSkip, findings []Finding) []string {
+	var out []string
+	for _, s := range skips {
+		var found []string
+		for _, f := range findings {
+			if f.Code == s.Code {
+				found = append(found, f.Object)
+			}
+		}
+		if s.Object == "" || slices.Contains(found, s.Object) {
+			continue // a whole check may find something another time
+		}
+		slices.Sort(found)
+		instead := "nothing"
+		if len(found) > 0 {
+			instead = few(slices.Compact(found))
+		}
+		out = append(out, fmt.Sprintf("the skip %s=%s decides nothing: %s found %s", s.Code, s.Object, s.Code, instead))
+	}
+	return out
+}

@@ -82,3 +82,27 @@ func TestSkipped(t *testing.T) {
 		t.Error("stops, though the check is skipped for every object")
 	}
 }
+
+// A skip of an object that is not there is told, with what is; one that decides, and one
+// of a whole check, are not.
+func TestIdleSkips(t *testing.T) {
+	t.Parallel()
+	findings := []Finding{
+		{Code: "DRM018", Object: "poddisruptionbudget/team/b"},
+		{Code: "DRM018", Object: "poddisruptionbudget/team/a"},
+		{Code: "DRM019", Object: "pod/team/x", Skipped: "CHG-7"},
+	}
+	got := IdleSkips([]FindingSkip{
+		{Code: "DRM018", Object: "poddisruptionbudget/team/c"},
+		{Code: "DRM019", Object: "pod/team/x"},
+		{Code: "DRM122"},
+		{Code: "DRM122", Object: "nodes"},
+	}, findings)
+	want := []string{
+		"the skip DRM018=poddisruptionbudget/team/c decides nothing: DRM018 found poddisruptionbudget/team/a, poddisruptionbudget/team/b",
+		"the skip DRM122=nodes decides nothing: DRM122 found nothing",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dramigrate/dramigrate/internal/access"
 	"github.com/dramigrate/dramigrate/internal/checks"
@@ -23,6 +24,7 @@ type checkOptions struct {
 	verbs  []string
 	failOn string
 	list   bool
+	into   string
 	drain  string
 	// deleteEmptyDir and evictUnmanaged are the drain's flags that a run would have.
 	deleteEmptyDir, evictUnmanaged bool
@@ -79,8 +81,13 @@ known explains it.`,
 				return o.runPod(cmd.Context(), ref)
 			case o.podNamespace != "":
 				return usageError("--namespace is that of pod/NAME; the tool's own is --tool-namespace")
+			case o.list:
+				return o.catalogue(cmd, args)
 			}
 			if err := o.pool.complete(args); err != nil {
+				return err
+			}
+			if err := o.completeInto(cmd.Flags().Changed("for")); err != nil {
 				return err
 			}
 			if cmd.Flags().Changed("only") && len(o.only) == 0 {
@@ -101,6 +108,8 @@ known explains it.`,
 	s.StringVarP(&o.podNamespace, "namespace", "n", "", "namespace of pod/NAME; by default that of the kubeconfig's context")
 	addDrainDangers(s, &o.deleteEmptyDir, &o.evictUnmanaged)
 	addProbeGate(cmd, &o.probe)
+	s.StringVar(&o.into, "into", "", "check for a move of POOL's workloads into this pool, as plan's flag says it; POOL's own nodes are not switched")
+	offerFrom(cmd, "into", completeInto(a))
 	s.BoolVar(&o.list, "list", false, "list the checks and run none")
 	offerFrom(cmd, "only", completeCodes)
 	offer(cmd, "for", "prepare", "apply", "rollback", "unprepare", checks.Verify)
@@ -111,9 +120,6 @@ known explains it.`,
 }
 
 func (o *checkOptions) run(ctx context.Context) error {
-	if o.list {
-		return report.Catalogue(o.app.sheet(), checks.Sections())
-	}
 	settings, operations, err := o.complete()
 	if err != nil {
 		return err
@@ -127,7 +133,14 @@ func (o *checkOptions) run(ctx context.Context) error {
 		Offline: o.app.offline(),
 	}
 	if o.pool.given() {
+		finder := planner{app: o.app, pool: &o.pool}
 		if in.Pool, err = o.pool.find(s); err != nil {
+			return err
+		}
+		if o.into != "" {
+			finder.into = &poolFlags{arg: o.into, name: o.into}
+		}
+		if in.Into, err = finder.findInto(s, in.Pool); err != nil {
 			return err
 		}
 	}
@@ -138,14 +151,16 @@ func (o *checkOptions) run(ctx context.Context) error {
 	var needs []access.Need
 	for _, op := range operations {
 		in.Operation = op
-		input, err := plan.CheckInput(in, s)
+		sides, err := plan.CheckInputs(in, s)
 		if err != nil {
 			return err
 		}
-		if o.app.offline() {
-			input.Rights = nil // files have no caller
+		for _, input := range sides {
+			if o.app.offline() {
+				input.Rights = nil // files have no caller
+			}
+			inputs, needs = append(inputs, input), append(needs, input.Rights...)
 		}
-		inputs, needs = append(inputs, input), append(needs, input.Rights...)
 	}
 	if !o.app.offline() {
 		if err := o.app.reviewNeeds(ctx, s, needs); err != nil {
@@ -156,7 +171,45 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err := o.print(r); err != nil {
 		return err
 	}
+	asked := slices.DeleteFunc(slices.Clone(settings.Skips), func(s checks.FindingSkip) bool {
+		return len(o.only) > 0 && !slices.Contains(o.only, s.Code)
+	})
+	o.app.tellIdle(asked, r.Findings)
 	return o.outcome(r.Findings)
+}
+
+// catalogue lists all checks. Whatever else was asked for would be left out.
+func (o *checkOptions) catalogue(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError("--list lists all checks, and runs none of %s", args[0])
+	}
+	var other []string
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && f.Name != "list" {
+			other = append(other, "--"+f.Name)
+		}
+	})
+	if len(other) > 0 {
+		return usageError("--list lists all checks, and takes no %s", strings.Join(other, ", "))
+	}
+	return report.Catalogue(o.app.sheet(), checks.Sections())
+}
+
+// completeInto checks --into. No verb but apply moves workloads into another pool; a
+// rollback knows itself where they went.
+func (o *checkOptions) completeInto(verbsGiven bool) error {
+	switch {
+	case o.into == "":
+		return nil
+	case !o.pool.given():
+		return usageError("--into %s: name the pool that the workloads leave: POOL or --selector", o.into)
+	case o.into == o.pool.arg || o.into == o.pool.name:
+		return usageError("--into %s: is the pool that the workloads leave", o.into)
+	case verbsGiven && !slices.Equal(o.verbs, []string{"apply"}):
+		return usageError("--into is for apply: a rollback knows where the pool's workloads went, and prepare is about no pool")
+	}
+	o.verbs = []string{"apply"}
+	return nil
 }
 
 // complete checks the flags before anything is read.
@@ -205,7 +258,12 @@ func (o *checkOptions) completeOnly(operations []plan.Operation) error {
 		if !ok {
 			return usageError("--only: %w", unknownCode(code))
 		}
-		asks := func(op plan.Operation) bool { return slices.Contains(c.Operations, string(op)) }
+		asks := func(op plan.Operation) bool {
+			if o.into != "" {
+				return slices.Contains(c.Operations, checks.MigrateFrom) || slices.Contains(c.Operations, checks.MigrateInto)
+			}
+			return slices.Contains(c.Operations, string(op))
+		}
 		if !slices.ContainsFunc(operations, asks) {
 			return usageError("--only: %s is no check for %s: `dramigrate explain %s` says who asks it", c.Code, strings.Join(o.verbs, ", "), c.Code)
 		}

@@ -31,6 +31,11 @@ func (f *planFlags) configure(a *app, op plan.Operation, pool *poolFlags) error 
 	fill(f, "tool-namespace", &a.namespace, c.ToolNamespace)
 	fill(f, "resource", &a.resource, c.Resource)
 	fill(f, "driver", &a.driver, c.Driver.Name)
+	if given := f.set.Lookup("driver"); c.Driver.Name == "" && (given == nil || !given.Changed) {
+		if err := a.vendorDriver(); err != nil { // the file may have named another resource
+			return err
+		}
+	}
 	f.skipped = c.Skips
 	switch op {
 	case plan.Prepare:

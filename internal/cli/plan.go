@@ -108,6 +108,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err := o.views.print(made); err != nil {
 		return err
 	}
+	o.app.tellIdle(made.Settings.Skips, made.Findings)
 	if code := verdict(made.Findings); code != ExitOK {
 		return silent{code}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/engine"
 	"github.com/dramigrate/dramigrate/internal/report"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 // app is what all verbs share: the streams, the world, and the flags of the root.
@@ -138,7 +139,7 @@ touched: a DeviceClass serves the same name.
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.namespace, "tool-namespace", defaultNamespace, "namespace of the tool's own objects: journal, locks, helper pods")
 	flags.StringVar(&a.resource, "resource", defaultResource, "extended resource that workloads ask for")
-	flags.StringVar(&a.driver, "driver", defaultDriver, "DRA driver that serves the resource")
+	flags.StringVar(&a.driver, "driver", "", "DRA driver that serves the resource; by default that of the resource's vendor, as gpu.nvidia.com for nvidia.com/gpu")
 	for _, name := range []string{"tool-namespace", "resource", "driver"} {
 		offer(root, name)
 	}
@@ -166,16 +167,28 @@ func (a *app) validate() error {
 	if bad := validation.IsQualifiedName(a.resource); len(bad) > 0 || !cluster.IsExtended(corev1.ResourceName(a.resource)) {
 		return usageError("--resource %q: must be the name of an extended resource, as nvidia.com/gpu", a.resource)
 	}
+	if a.driver == "" {
+		return a.vendorDriver()
+	}
 	if bad := validation.IsDNS1123Subdomain(a.driver); len(bad) > 0 {
 		return usageError("--driver %q: %s", a.driver, bad[0])
 	}
 	return nil
 }
 
+// vendorDriver is the driver of the resource's vendor, where no driver has been named.
+func (a *app) vendorDriver() error {
+	driver, known := vendor.DriverOf(a.resource)
+	if !known {
+		return usageError("--resource %s: no DRA driver is known for it; name the one that serves it by --driver", a.resource)
+	}
+	a.driver = driver
+	return nil
+}
+
 const (
 	defaultNamespace = "dramigrate-system"
 	defaultResource  = "nvidia.com/gpu"
-	defaultDriver    = "gpu.nvidia.com"
 )
 
 func newEngine(d engine.Deps) (Runner, error) {

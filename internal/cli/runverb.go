@@ -121,6 +121,7 @@ func (o *runOptions) execute(ctx context.Context, p *planner, saved *plan.Plan) 
 	if err := o.views.print(now); err != nil {
 		return err
 	}
+	o.app.tellIdle(now.Settings.Skips, now.Findings)
 	switch code := verdict(now.Findings); {
 	case code == ExitBlocked:
 		return withCode(code, "the plan has blockers, see above; nothing was changed")

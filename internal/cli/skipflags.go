@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
+	"github.com/dramigrate/dramigrate/internal/report"
 )
 
 // skipFlags are a person's decisions not to be stopped by findings.
@@ -20,6 +22,13 @@ func (f *skipFlags) addFlags(cmd *cobra.Command) {
 	s.StringVar(&f.reason, "skip-reason", "", "why --skip is right; stands in the plan")
 	offerFrom(cmd, "skip", completeCodes)
 	offer(cmd, "skip-reason")
+}
+
+// tellIdle says on stderr which skips are about nothing that was found.
+func (a *app) tellIdle(skips []checks.FindingSkip, findings []checks.Finding) {
+	for _, text := range checks.IdleSkips(skips, findings) {
+		fmt.Fprintln(a.Err, "Note: "+report.Clean(text))
+	}
 }
 
 func (f *skipFlags) parse() ([]checks.FindingSkip, error) {

@@ -17,10 +17,11 @@ func (a *app) standing(s *cluster.Snapshot, pool cluster.NodePool) ([]checks.Fin
 		Operation: plan.Operation(checks.Verify), Namespace: a.namespace, Resource: a.resource, Driver: a.driver,
 		Settings: plan.Settings{Drain: plan.DrainGPU}, Pool: pool, Offline: a.offline(),
 	}
-	input, err := plan.CheckInput(in, s)
+	inputs, err := plan.CheckInputs(in, s)
 	if err != nil {
 		return nil, err
 	}
+	input := inputs[0] // verify is about one pool
 	if !input.HasTargets() {
 		return nil, nil
 	}

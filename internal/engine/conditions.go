@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -202,11 +201,7 @@ func podsNamed(prefix string, pods []cluster.Pod) string {
 
 // few names the first three and counts the rest, so that a reason fits a line.
 func few(names []string) string {
-	const shown = 3
-	if len(names) <= shown {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+	return words.Few(3, names)
 }
 
 func fewOrNone(names []string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -200,12 +201,30 @@ func (n *nodeRun) switched(v cluster.NodeView) string {
 		return theirs(v.Node, n.plan.Gate.Drift(gate.DRA, v.Node.Labels))
 	}
 	if why := stillAllocatable(v, n.plan.Resources); why != "" {
-		return why
+		return why + n.lostUpdate(v)
 	}
 	if why := daemonPodsNotReady(v, n.plan.Driver.DaemonSets); why != "" {
 		return why
 	}
 	return devicesNotAs(v, n.plan.Driver.Name, n.plan.Resources, n.advertised())
+}
+
+// lostUpdate is what to do about a node that offers a resource without its plugin. When
+// the grace for a plugin is over the kubelet tells once that the resource is gone; if that
+// update of the node's status is lost, it takes the capacity from the node object ever
+// after, and allocatable from the capacity (pkg/kubelet/nodestatus/setters.go,
+// MachineInfo, and cm/devicemanager/manager.go, GetCapacity, v1.37.2).
+func (n *nodeRun) lostUpdate(v cluster.NodeView) string {
+	if daemonPodsLeft(v, n.plan.Plugins) != "" {
+		return ""
+	}
+	var zeros []string
+	for _, r := range n.plan.Resources {
+		if count, _ := v.Allocatable(r); count > 0 {
+			zeros = append(zeros, fmt.Sprintf("%q:\"0\"", r))
+		}
+	}
+	return fmt.Sprintf(", and no pod of the plugin is there; if it stays so, the kubelet's word that the plugin is gone was lost, and `kubectl patch node %s --subresource=status --type=merge -p '{\"status\":{\"capacity\":{%s}}}'` gives it", n.ref.Name, strings.Join(zeros, ","))
 }
 
 // advertised are the IDs of the devices that the node had under the plugin; none if they

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // exam is one diagnosis while it is made.
@@ -131,11 +132,7 @@ func orNone(s string) string {
 
 // few names up to five things and counts the rest.
 func few(names []string) string {
-	const most = 5
-	if len(names) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-	}
-	return strings.Join(names, ", ")
+	return words.Few(5, names)
 }
 
 // untilTold bounds a list of evidence, so that a thousand nodes are five lines.

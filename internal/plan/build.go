@@ -116,9 +116,9 @@ func (b *builder) findDriver() {
 	b.p.Driver = d
 }
 
-// CheckInput is what the checks look at for an intent; its Pool may be empty, which
-// stands for every node with devices.
-func CheckInput(in Intent, s *cluster.Snapshot) (checks.Input, error) {
+// CheckInputs is what the checks look at for an intent; its Pool may be empty, which
+// stands for every node with devices. A move from one pool into another has two sides.
+func CheckInputs(in Intent, s *cluster.Snapshot) ([]checks.Input, error) {
 	inv := gate.Detect(s)
 	b := &builder{in: in, s: s, inv: inv, p: &Plan{Resources: inv.ResourcesWith(in.Resource)}}
 	b.p.Gate = b.sharedGate()
@@ -133,7 +133,20 @@ func CheckInput(in Intent, s *cluster.Snapshot) (checks.Input, error) {
 		b.p.Class = b.class()
 	}
 	rules, err := access.Of(VerbOf(in.Operation), in.Namespace)
-	return b.checkInput(in.Pool, access.Needs(rules)), err
+	if err != nil {
+		return nil, err
+	}
+	into := in.Into
+	if in.Operation == Rollback && in.Pool.Name != "" {
+		if ref := b.wentInto(); ref != nil {
+			into = b.newPool(*ref)
+		}
+	}
+	if into.Name == "" {
+		return []checks.Input{b.checkInput(in.Pool, access.Needs(rules))}, nil
+	}
+	b.p.Gate = gate.OwnKey() // no node is switched
+	return checks.Sides(b.checkInput(in.Pool, access.Needs(rules)), into), nil
 }
 
 func (b *builder) findings() ([]checks.Finding, error) {

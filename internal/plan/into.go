@@ -54,13 +54,29 @@ func (b *builder) migrateInto() error {
 	return nil
 }
 
+// wentInto is the pool that the workloads of the pool have gone into; nil if they have
+// not.
+func (b *builder) wentInto() *cluster.PoolRef {
+	if ref := cluster.WentInto(b.s, b.in.Pool.Name); ref != nil {
+		return ref
+	}
+	if journal := b.s.Journal(b.in.Pool.Name); journal != nil {
+		return journal.Into // the nodes' records may be lost
+	}
+	return nil
+}
+
+// newPool is that pool, by the nodes that have taken workloads of the pool.
+func (b *builder) newPool(ref cluster.PoolRef) cluster.NodePool {
+	return cluster.NodePool{Name: ref.Name, Selector: ref.Selector, Nodes: cluster.RoleNodes(b.s, b.in.Pool.Name, cluster.RoleNew)}
+}
+
 // rollbackInto plans the way back out of another pool: the old nodes are opened as they
 // were, then the new ones are left. Nodes that are gone since cannot be opened; the
 // others are.
 func (b *builder) rollbackInto(ref cluster.PoolRef, nodes []string) error {
-	fresh := cluster.RoleNodes(b.s, b.in.Pool.Name, cluster.RoleNew)
-	from, to := b.in.Pool, cluster.NodePool{Name: ref.Name, Selector: ref.Selector, Nodes: fresh}
-	from.Nodes = slices.DeleteFunc(nodes, func(n string) bool { return slices.Contains(fresh, n) })
+	from, to := b.in.Pool, b.newPool(ref)
+	from.Nodes = slices.DeleteFunc(nodes, func(n string) bool { return slices.Contains(to.Nodes, n) })
 	if err := b.bothPools(from, to); err != nil {
 		return err
 	}

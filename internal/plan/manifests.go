@@ -45,7 +45,11 @@ var namespacedKinds = []string{
 // one named object of Kubernetes is an error with the file and the document.
 func ReadManifests(folder fs.FS) (*Manifests, error) {
 	entries, err := fs.ReadDir(folder, ".")
-	if err != nil {
+	var of *fs.PathError
+	switch {
+	case errors.As(err, &of): // the caller knows the folder, which is a dot here
+		return nil, fmt.Errorf("cannot be read as a folder of manifests: %w", of.Err)
+	case err != nil:
 		return nil, err
 	}
 	hash := sha256.New()

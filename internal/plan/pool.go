@@ -52,11 +52,7 @@ func (b *builder) rollback() error {
 	nodes := slices.Concat(b.in.Pool.Nodes, marked)
 	slices.Sort(nodes)
 	nodes = slices.Compact(nodes)
-	into := cluster.WentInto(b.s, b.in.Pool.Name)
-	if journal := b.s.Journal(b.in.Pool.Name); into == nil && journal != nil {
-		into = journal.Into // the nodes' records may be lost
-	}
-	if into != nil {
+	if into := b.wentInto(); into != nil {
 		return b.rollbackInto(*into, nodes)
 	}
 	if err := b.poolNodes(nodes); err != nil {

@@ -125,6 +125,9 @@ func checkHeadline(r *checks.Report) string {
 	if r.Pool != "" {
 		what = "pool " + r.Pool
 	}
+	if r.Into != "" {
+		what += " into pool " + r.Into
+	}
 	return fmt.Sprintf("Checks of %s for %s", what, strings.Join(verbsOf(r.Operations), " and "))
 }
 

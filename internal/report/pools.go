@@ -34,8 +34,24 @@ func Pools(sheet Sheet, s *status.Status, wide bool) error {
 		t.add(row...)
 	}
 	d.listing(t, wide)
+	d.doubles(s)
 	d.unpooled(s)
 	return d.err
+}
+
+// doubles names the nodes that offer devices by both mechanisms, which the counts do not
+// show.
+func (d *page) doubles(s *status.Status) {
+	var names []string
+	for _, n := range s.Nodes {
+		if n.Double {
+			names = append(names, n.Name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	d.para("", "ADVERTISED TWICE, by plugin and driver: "+words.Few(5, names)+"; next: `dramigrate status`.", d.theme.bad)
 }
 
 // unpooled counts the nodes with devices that are in no pool, so that nobody takes

@@ -209,6 +209,13 @@ func TestWrap(t *testing.T) {
 		{"one two", 20, []string{"one two"}},
 		{"aaaaaaaaaa bbbbbbbbbb", 20, []string{"aaaaaaaaaa", "bbbbbbbbbb"}},
 		{"a cccccccccccccccccccccccccccc b", 20, []string{"a", "cccccccccccccccccccc", "cccccccc b"}},
+		// A command is copied, so that it is not broken between its words but as a shell
+		// wants it, and not within quotes.
+		{"first `a b c`, then", 20, []string{"first `a b c`, then"}},
+		{"the first `do it now`; then", 20, []string{"the first", "`do it now`; then"}},
+		{"run `kubectl label node one two key=value` now", 20, []string{"run", "`kubectl label \\", "node one two \\", "key=value` now"}},
+		{"`echo '{\"a\": \"one two three\"}' | kubectl create -f -`", 20, []string{"`echo '{\"a\": \"one two three\"}' \\", "| kubectl create \\", "-f -`"}},
+		{"an odd ` is a letter like others", 20, []string{"an odd ` is a letter", "like others"}},
 		{"名名名名名名名名名名名", 20, []string{"名名名名名名名名名名", "名"}},
 	} {
 		if got := wrap(c.text, c.width); strings.Join(got, "|") != strings.Join(c.want, "|") {

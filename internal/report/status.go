@@ -75,13 +75,20 @@ func (d *page) statusPools(s *status.Status, wide bool) {
 	}
 	d.line("")
 	t := table{header: []string{"POOL", "NODES", "PLUGIN", "SWITCHING", "DRA", "ROLLBACK"}}
+	bare := slices.ContainsFunc(s.Pools, func(p status.Pool) bool { return p.Nodes > p.WithDevices })
+	if bare {
+		t.header = slices.Insert(t.header, 5, "NO DEVICE")
+	}
 	if wide {
 		t.header = append(t.header, "SELECTOR")
 	}
 	t.header = append(t.header, "LOCK", "LAST RUN")
 	for _, p := range s.Pools {
-		row := []string{Clean(p.Name), strconv.Itoa(p.WithDevices), strconv.Itoa(p.Plugin), strconv.Itoa(p.Switching),
+		row := []string{Clean(p.Name), strconv.Itoa(p.Nodes), strconv.Itoa(p.Plugin), strconv.Itoa(p.Switching),
 			strconv.Itoa(p.DRA), rollbackCell(p.Rollback)}
+		if bare {
+			row = slices.Insert(row, 5, strconv.Itoa(p.Nodes-p.WithDevices))
+		}
 		if wide {
 			row = append(row, orDash(Clean(p.Selector)))
 		}

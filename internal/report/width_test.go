@@ -39,6 +39,9 @@ func onTerminal(t *testing.T, columns int, write func(Sheet) error) string {
 func wantWidth(t *testing.T, text string, columns int) {
 	t.Helper()
 	for line := range strings.Lines(text) {
+		if strings.Contains(line, "'addOrUpdateLabels={") {
+			continue // a quoted word of a command stays whole, because it is copied
+		}
 		if n := lipgloss.Width(strings.TrimRight(line, "\n")); n > columns {
 			t.Errorf("a line has %d columns of %d: %s", n, columns, line)
 		}

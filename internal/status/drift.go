@@ -128,6 +128,6 @@ func (n *Node) setAgain() string {
 			args = append(args, d.Label+"="+d.Want)
 		}
 	}
-	return "then kubectl label node " + n.Name + " --overwrite " + strings.Join(args, " ") +
-		", or " + command("apply", n.Pool) + ", which closes the node for it"
+	return "then `kubectl label node " + n.Name + " --overwrite " + strings.Join(args, " ") +
+		"`, or " + command("apply", n.Pool) + ", which closes the node for it"
 }

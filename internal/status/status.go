@@ -4,7 +4,6 @@ package status
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/pending"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // Kind of the document that New makes; its API version is cluster.APIVersion.
@@ -347,9 +347,5 @@ func ready(n *corev1.Node) bool {
 
 // few names the first three of a list and counts the rest.
 func few(list []string) string {
-	const shown = 3
-	if len(list) > shown {
-		return fmt.Sprintf("%s and %d more", joined(list[:shown]), len(list)-shown)
-	}
-	return joined(list)
+	return words.Few(3, list)
 }

@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
@@ -99,7 +100,7 @@ func (g *gatherer) unmarked(n *Node) *Stray {
 	if _, known := n.gate.StateOf(n.GateLabels); !known {
 		return &Stray{Kind: Unmarked,
 			What: fmt.Sprintf("label %s=%s is none of the gate's states: not set by a run", gate.AllocationLabel, n.GateLabels[gate.AllocationLabel]),
-			Do:   fmt.Sprintf("find out who sets it, then kubectl label node %s %s-", n.Name, gate.AllocationLabel)}
+			Do:   fmt.Sprintf("find out who sets it, then `kubectl label node %s %s-`", n.Name, gate.AllocationLabel)}
 	}
 	return &Stray{Kind: Unmarked,
 		What: fmt.Sprintf("label %s=%s without annotation %s: not set by a run", gate.AllocationLabel, n.GateLabels[gate.AllocationLabel], gate.StateAnnotation),
@@ -166,7 +167,7 @@ func (g *gatherer) partWay(n *Node) *Stray {
 	pool, apply := n.Pool, command("apply", n.Pool)
 	if n.state != nil && n.state.Into != nil {
 		pool = n.state.Pool
-		apply = command("apply", pool) + " --into " + n.state.Into.Name
+		apply = command("apply", pool, "--into", n.state.Into.Name)
 	}
 	if lock := g.lock(pool); lock != nil && !lock.Expired {
 		return nil
@@ -244,13 +245,13 @@ func prepareAgain(o gate.Owner) string {
 	if o.Owned() {
 		return "cordon these nodes; `dramigrate prepare` shows what " + o.String() + ", which owns it, has to change"
 	}
-	return "dramigrate prepare"
+	return "`dramigrate prepare`"
 }
 
-// command is what a person types about a pool.
-func command(verb, pool string) string {
+// command is what a person types about a pool, in the form that a table keeps whole.
+func command(verb, pool string, more ...string) string {
 	if pool == "" {
 		pool = "POOL"
 	}
-	return "dramigrate " + verb + " " + pool
+	return "`" + strings.Join(append([]string{"dramigrate", verb, pool}, more...), " ") + "`"
 }

@@ -1,7 +1,10 @@
-// Package words has the little that sentences about numbers need.
+// Package words has the little that sentences about numbers and lists need.
 package words
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Count is how many there are of what has a plural in s: "1 node", "2 nodes".
 func Count(n int, one string) string { return Plural(n, one, one+"s") }
@@ -12,4 +15,13 @@ func Plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Few names the first of a list, at most so many, and counts the rest, so that what is
+// said of a thousand nodes still is a line.
+func Few(most int, names []string) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

@@ -104,7 +104,7 @@ func bottlerocket() site {
 }
 
 func eksKarpenter() site {
-	unprepared := []string{"blocker DRM003 daemonset/" + static, "blocker DRM015 daemonset/" + static, noDriver}
+	unprepared := []string{"blocker DRM003 daemonset/" + static, noDriver}
 	const old, down = "ip-10-2-1-58.ec2.internal", "ip-10-2-2-90.ec2.internal"
 	return site{
 		name:   "eks-karpenter",

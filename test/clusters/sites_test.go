@@ -29,7 +29,7 @@ func standaloneChart() site {
 	const ds = "nvidia-device-plugin/nvdp-nvidia-device-plugin"
 	a, h := "ip-10-0-21-10", "ip-10-0-31-20"
 	const zone = ".us-west-2.compute.internal"
-	unprepared := []string{"blocker DRM003 daemonset/" + ds, "blocker DRM015 daemonset/" + ds, noDriver}
+	unprepared := []string{"blocker DRM003 daemonset/" + ds, noDriver}
 	return site{
 		name: "standalone-chart",
 		// GPU Feature Discovery has the plugin's image and labels, and is none. The EFA
@@ -150,7 +150,7 @@ func migMixed() site {
 func timeSlicing() site {
 	const ds = "gpu/gpu-stack-nvidia-device-plugin"
 	both := []string{"nvidia.com/gpu", "nvidia.com/gpu.shared"}
-	unprepared := []string{"blocker DRM003 daemonset/" + ds, "blocker DRM015 daemonset/" + ds, noDriver}
+	unprepared := []string{"blocker DRM003 daemonset/" + ds, noDriver}
 	return site{
 		name:   "time-slicing",
 		owners: map[string]string{ds: "Argo CD application gpu-stack"},
@@ -229,7 +229,7 @@ func amd() site {
 			{
 				op: plan.Migrate, pool: "mi300x", selector: "pool=mi300x", refused: true, class: "create dramigrate-amd-gpu",
 				findings: []string{
-					"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + ds, "blocker DRM015 daemonset/" + driver,
+					"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + ds,
 					"warning DRM079 driver/gpu.amd.com", // nothing lists what a container sees
 					"blocker DRM022 pool/mi300x",        // the driver wants gpu-mode=dra
 				},
@@ -238,7 +238,7 @@ func amd() site {
 			{
 				// Moved by hand: the plugin keeps off it by another label.
 				op: plan.Migrate, pool: "mi210", selector: "pool=mi210", refused: true, class: "create dramigrate-amd-gpu",
-				findings: []string{"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + driver, "warning DRM079 driver/gpu.amd.com"},
+				findings: []string{"blocker DRM003 daemonset/" + driver, "warning DRM079 driver/gpu.amd.com"},
 				batches:  "mi210-1",
 			},
 		},
@@ -354,7 +354,7 @@ func computeDomains() site {
 				// ComputeDomain slices beside the plugin are no double advertisement.
 				op: plan.Migrate, pool: "gb200", selector: "pool=gb200", refused: true, class: ownClass,
 				findings: []string{
-					"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + static, "blocker DRM015 daemonset/" + driver, "blocker DRM027 daemonset/" + driver,
+					"blocker DRM003 daemonset/" + driver, "blocker DRM015 daemonset/" + static, "blocker DRM027 daemonset/" + driver,
 					"blocker DRM006 mpijob/hpc/nccl", "warning DRM122 pool/gb200",
 				},
 				batches: "gb200-1 | gb200-2", evicted: []string{"hpc/nccl-worker-0", "hpc/nccl-worker-1"},

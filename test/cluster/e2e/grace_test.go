@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/dramigrate/dramigrate/test/cluster/cluster"
 )
@@ -83,6 +86,69 @@ func (f *fixture) outliveGrace(grace time.Duration, restart, broken bool) {
 	f.ok(f.WorkloadReady(f.ctx, "train", 1))
 	if n := f.onDRA("train", "gpu-a-1"); n != 1 {
 		f.Errorf("%d pods on DRA, want 1", n)
+	}
+}
+
+// TestLostUpdate is about a kubelet whose word that the plugin is gone does not arrive: it
+// is said once, when the grace is over, and from then on the node offers devices that
+// nobody serves. The run has to see that, and what it says has to help.
+func TestLostUpdate(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, BenchOptions{Kubelet: cluster.KubeletQuick, Nodes: []cluster.NodeSpec{GPUNode("gpu-a-1", "gpu-a", 1)}})
+	f.ok(f.RunWorkload(f.ctx, "train", "gpu-a", 1))
+	f.prepare()
+	f.ok(f.Apply(f.ctx, refuseZero()...))
+
+	r := f.run(6, apply("gpu-a", "--kubelet-grace", quickGrace.String())...)
+	_, rest, _ := strings.Cut(r.Stderr, "the kubelet's word that the plugin is gone was lost, and `kubectl patch node gpu-a-1 --subresource=status --type=merge -p '")
+	patch, _, ok := strings.Cut(rest, "'`")
+	if !ok {
+		f.Fatalf("no command to give it:\n%s", r)
+	}
+	policy := refuseZero()
+	f.ok(f.Client().AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(f.ctx, policy[1].(*admissionv1.ValidatingAdmissionPolicyBinding).Name, metav1.DeleteOptions{}))
+	if why := f.Allocatable(f.ctx, "gpu-a-1", 1); why != "" {
+		f.Errorf("the kubelet has found its word again: %s", why)
+	}
+	f.ok(Eventually(f.ctx, patience, func() string { // until the server has heard that the policy is gone
+		_, err := f.Client().CoreV1().Nodes().Patch(f.ctx, "gpu-a-1", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		if err != nil {
+			return err.Error()
+		}
+		return ""
+	}))
+	f.ok(Eventually(f.ctx, patience, func() string { return f.Allocatable(f.ctx, "gpu-a-1", 0) }))
+	f.run(0, apply("gpu-a")...)
+	f.run(0, "verify", "gpu-a")
+}
+
+// refuseZero keeps kubelets from saying that a resource has no capacity any more, which
+// stands for an API server that is away at that moment.
+func refuseZero() []kruntime.Object {
+	const name = "no-zero"
+	return []kruntime.Object{
+		&admissionv1.ValidatingAdmissionPolicy{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingAdmissionPolicy"},
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: admissionv1.ValidatingAdmissionPolicySpec{
+				MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
+					RuleWithOperations: admissionv1.RuleWithOperations{
+						Operations: []admissionv1.OperationType{admissionv1.Update},
+						Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"nodes/status"}},
+					},
+				}}},
+				Validations: []admissionv1.Validation{{
+					Expression: fmt.Sprintf("!(%[1]q in object.status.capacity) || string(object.status.capacity[%[1]q]) != '0'", Resource),
+				}},
+			},
+		},
+		&admissionv1.ValidatingAdmissionPolicyBinding{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "admissionregistration.k8s.io/v1", Kind: "ValidatingAdmissionPolicyBinding"},
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			},
+		},
 	}
 }
 

@@ -74,13 +74,13 @@ func TestGPUOperator(t *testing.T) {
 	f.patchLabels("nfd-master", "gpu-a-1", `{"`+deployPlugin+`":null,"`+deployValidator+`":null}`)
 	f.ok(Eventually(f.ctx, patience, func() string { return f.Allocatable(f.ctx, "gpu-a-1", 1) }))
 	r = f.run(3, "verify", "gpu-a")
-	for _, want := range []string{"label " + deployPlugin + " is true, not false", "label " + deployValidator + " is true, not false", "ADVERTISED TWICE"} {
+	for _, want := range []string{"label " + deployPlugin + " is true (by gpu-operator), not false", "label " + deployValidator + " is true (by gpu-operator), not false", "ADVERTISED TWICE"} {
 		if !strings.Contains(unwrapped(r.Stdout), want) {
 			t.Errorf("verify does not say %q:\n%s", want, r)
 		}
 	}
 	r = f.Tool.Run(f.ctx, "status", "gpu-a")
-	if want := "kubectl label node gpu-a-1 --overwrite " + deployPlugin + "=false " + deployValidator + "=false"; !strings.Contains(unwrapped(r.Stdout), want) {
+	if want := "`kubectl label node gpu-a-1 --overwrite " + deployPlugin + "=false " + deployValidator + "=false`"; !strings.Contains(unwrapped(r.Stdout), want) {
 		t.Errorf("status does not say %q:\n%s", want, r)
 	}
 	f.run(0, apply("gpu-a")...)
@@ -174,7 +174,9 @@ func (f *fixture) ownedBy(ctx context.Context, namespace, set string, ref metav1
 }
 
 // unwrapped is what the tool has printed, in one line.
-func unwrapped(text string) string { return strings.Join(strings.Fields(text), " ") }
+func unwrapped(text string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(text, " \\\n", "\n")), " ")
+}
 
 // labelled wants a node to have labels of these values.
 func (f *fixture) labelled(node string, want map[string]string) {
