@@ -27,6 +27,7 @@ func drm010() Check {
 			strays := in.strays()
 			byStray := map[string]bool{}
 			open, closed, mended, elsewhere := nodeGroups{}, nodeGroups{}, nodeGroups{}, nodeGroups{}
+			ghosts := map[bool]nodeGroups{false: {}, true: {}} // by whether they are closed
 			for name, v := range in.publishing() {
 				devices, _ := cluster.DevicesOf(v.Slices, in.Driver)
 				for _, r := range in.Resources {
@@ -38,6 +39,9 @@ func drm010() Check {
 					switch {
 					case !mine[name]:
 						group = elsewhere
+					case in.ghost(v, r) && strays[name] == "":
+						ghosts[slices.ContainsFunc(v.Node.Spec.Taints, gate.IsSwitchingTaint)].add(fmt.Sprintf("%d of %s are allocatable, and no plugin is there that serves them, while %s publishes %s", n, r, in.Driver, words.Count(len(devices), "device")), name)
+						continue
 					case slices.ContainsFunc(v.Node.Spec.Taints, gate.IsSwitchingTaint):
 						group = closed
 					case in.mends(v):
@@ -55,9 +59,25 @@ func drm010() Check {
 			}
 			with := func(s Severity) Finding { f := base; f.Severity = s; return f }
 			mend := Finding{Code: "DRM010", Severity: Warning, Remedy: "this run ends it; cordon the node until then, and run apply or rollback on its pool"}
-			return slices.Concat(open.findings(in, with(Blocker)), closed.findings(in, with(Warning)), mended.findings(in, mend), elsewhere.findings(Input{}, with(Warning)))
+			ghost := Finding{Code: "DRM010", Severity: Blocker, Remedy: "its kubelet says once that a plugin is gone for good, and that was lost: `kubectl patch node NODE --subresource=status --type=merge -p '{\"status\":{\"capacity\":{\"" + in.Resource + "\":\"0\"}}}'` says it"}
+			shut := ghost
+			shut.Severity = Warning
+			return slices.Concat(ghosts[false].findings(in, ghost), ghosts[true].findings(in, shut), open.findings(in, with(Blocker)), closed.findings(in, with(Warning)), mended.findings(in, mend), elsewhere.findings(Input{}, with(Warning)))
 		},
 	}
+}
+
+// ghost says that a switched node offers the resource without a pod that serves it: the
+// kubelet takes it from the node object, when its update that the plugin is gone did not
+// arrive (pkg/kubelet/nodestatus/setters.go, MachineInfo, v1.37.2).
+func (in Input) ghost(v cluster.NodeView, resource string) bool {
+	if _, unread := in.Snapshot.IsUnknown(cluster.PartPods); unread || resource != in.Resource {
+		return false
+	}
+	if state, known := in.Gate.StateOf(v.Node.Labels); !known || state != gate.DRA {
+		return false
+	}
+	return !slices.ContainsFunc(in.Inventory.PluginsFor(resource), func(p gate.PluginDaemonSet) bool { return slices.Contains(p.Nodes, v.Node.Name) })
 }
 
 // mends says that the run ends what it finds: somebody has changed a node's gate labels

@@ -26,11 +26,12 @@ func drm012() Check {
 					foreign.add(fmt.Sprintf("is under migration as part of pool %s (selector %s)", st.Pool, st.Selector), v.Node.Name)
 				}
 			}
+			remedy := "work on that pool by its own name, or roll it back first; `dramigrate status` shows it"
+			if in.Operation == MigrateInto {
+				remedy = "a node takes the workloads of one pool, so that its rollback knows where they came from: give the second pool new nodes of its own"
+			}
 			return append(
-				foreign.findings(in, Finding{
-					Code: "DRM012", Severity: Blocker,
-					Remedy: "work on that pool by its own name, or roll it back first; `dramigrate status` shows it",
-				}),
+				foreign.findings(in, Finding{Code: "DRM012", Severity: Blocker, Remedy: remedy}),
 				unread.findings(in, Finding{
 					Code: "DRM012", Severity: Unknown,
 					Remedy: "repair the annotation by hand; if the node was never switched, remove it: `kubectl annotate node NODE " + gate.StateAnnotation + "-`",

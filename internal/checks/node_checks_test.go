@@ -76,6 +76,14 @@ func TestDRM010(t *testing.T) {
 			publish("n1", driver, "gpu-0")(s)
 			s.addPod("debug", "n1", 0).HostPaths = []string{"/var/lib/kubelet/device-plugins/"}
 		}, []string{"blocker node/n1"}, "pod/team/debug, of no DaemonSet,"},
+		{"without a plugin: the kubelet's update was lost", Migrate, migrated, has("n1", gpu, "2"), []string{"blocker node/n1"},
+			"2 of nvidia.com/gpu are allocatable, and no plugin is there that serves them, while"},
+		{"the same, while a run has it closed", Migrate, migrated, all(has("n1", gpu, "2"), taint("n1", "dramigrate.dev/switching")), []string{"warning node/n1"}, "no plugin is there that serves them"},
+		{"the plugin's pod is there", Migrate, migrated, func(s *state) {
+			has("n1", gpu, "2")(s)
+			s.runDaemon("plugin", "n1")
+		}, []string{"blocker node/n1"}, "allocatable by the plugin while"},
+		{"whether a plugin is there cannot be known", Migrate, migrated, all(has("n1", gpu, "2"), unread(cluster.PartPods)), []string{"blocker node/n1"}, "allocatable by the plugin while"},
 		{"both, before prepare", Prepare, untouched, publish("n1", driver, "gpu-0"), []string{"blocker node/n1"}, ""},
 		{"both, by another resource of the plugin", Rollback, migrated, func(s *state) {
 			has("n2", "nvidia.com/gpu.shared", "4")(s)
