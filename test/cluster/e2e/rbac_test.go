@@ -251,7 +251,7 @@ func (f *fixture) probed(log authorizationv1.ResourceAttributes) {
 	}
 	prober.without(log, func() {
 		for _, n := range probe().Nodes {
-			if n.Source != poolprobe.FromAPI || !strings.Contains(n.Error, "pods/log") && !strings.Contains(n.Error, "log cannot be read") {
+			if n.Source != poolprobe.FromAPI || !strings.Contains(n.Error, "the pod's log cannot be read: ") || !strings.Contains(n.Error, "forbidden") {
 				f.Errorf("node %s without the right to its pod's log: source %s, error %q", n.Name, n.Source, n.Error)
 			}
 		}
