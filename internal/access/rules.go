@@ -93,6 +93,10 @@ func (t table) readJournal() []Rule {
 	return []Rule{t.own("", "configmaps", "to read the pool's last epoch from its journal", "get")}
 }
 
+func (t table) readHelpers() []Rule {
+	return []Rule{t.own("", "configmaps", "to read from the pool's journal which helper image its last run had", "get")}
+}
+
 func (t table) journal() []Rule {
 	return []Rule{t.own("", "configmaps", "to keep the journal: who ran what, and how shared objects were before", "get", "create", "update")}
 }

@@ -45,7 +45,7 @@ func Of(verb, namespace string) ([]Rule, error) {
 	case Verify:
 		return slices.Concat(t.look(), t.watchVerify()), nil
 	case Probe:
-		return slices.Concat(t.look(), t.helperPods()), nil
+		return slices.Concat(t.look(), t.readHelpers(), t.helperPods()), nil
 	case Check:
 		return slices.Concat(t.look(), t.records(), t.review(), t.advice(), t.podEvents()), nil
 	case Snapshot, Plan:

@@ -132,6 +132,9 @@ func (f *planFlags) poolSettings(c *config.Config) {
 		f.helperImage = c.Helper.Image
 	}
 	fill(f, "helper-pull-secret", &f.pullSecret, c.Helper.PullSecret)
+	if !reachGiven(f.set) { // either flag stands for both
+		f.runtimeClass, f.driverRoot = c.Helper.RuntimeClass, c.Helper.DriverRoot
+	}
 	f.class = c.Class.Name
 	fill(f, "into", &f.into, p.Into)
 }

@@ -130,7 +130,7 @@ func (f *planFlags) planner(a *app, op plan.Operation, pool *poolFlags) (*planne
 	if err := f.configure(a, op, pool); err != nil {
 		return nil, err
 	}
-	p := &planner{app: a, op: op, namespace: a.namespace, resource: a.resource, driver: a.driver}
+	p := &planner{app: a, op: op, namespace: a.namespace, resource: a.resource, driver: a.driver, reachGiven: reachGiven(f.set)}
 	if op == plan.Migrate || op == plan.Rollback {
 		if err := pool.require(); err != nil {
 			return nil, err

@@ -26,6 +26,10 @@ type planner struct {
 	// runs says that the caller is about to run the plan.
 	runs      bool
 	probeGate bool
+	// saved says that the settings are those of a saved plan, which says it all.
+	saved bool
+	// reachGiven says that how helper pods get at GPUs was said, be it that they do not.
+	reachGiven bool
 	// reports is a folder of NodeReports; empty for none.
 	reports string
 }
@@ -60,8 +64,11 @@ func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, erro
 		if in.Into, err = p.findInto(s, in.Pool); err != nil {
 			return nil, s, err
 		}
-		if in.Settings.HelperImage == "" {
-			in.Settings.HelperImage, in.Settings.PullSecret = lastImage(s.Journal(in.Pool.Name))
+		if !p.saved {
+			set := &in.Settings
+			way := podWay{set.HelperImage, set.PullSecret, set.RuntimeClass, set.DriverRoot}
+			way.recall(s.Journal(in.Pool.Name), p.reachGiven)
+			set.HelperImage, set.PullSecret, set.RuntimeClass, set.DriverRoot = way.image, way.pullSecret, way.runtimeClass, way.driverRoot
 		}
 	}
 	if journal := s.Journal(""); journal != nil {
@@ -77,19 +84,6 @@ func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, erro
 	}
 	made, err = plan.Build(in, s)
 	return made, s, err
-}
-
-// lastImage is the helper image that the pool's runs have used last.
-func lastImage(journal *cluster.Journal) (image, pullSecret string) {
-	if journal == nil {
-		return "", ""
-	}
-	for _, r := range slices.Backward(journal.Runs) {
-		if r.HelperImage != "" {
-			return r.HelperImage, r.PullSecret
-		}
-	}
-	return "", ""
 }
 
 // find resolves the pool. For a rollback the journal counts as well: its selector if

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
@@ -45,6 +46,9 @@ container runtime (--runtime-class, where it is not the default), or with --driv
 the node's own driver; the pod is privileged then. --processes also names the pods behind
 the processes on the GPUs, by the node's process table. No lock is taken: a run may be
 under way, and the verdict is of one moment.
+
+What --helper-image, --runtime-class and --driver-root do not say is taken from the last
+run of the pool that had helper pods.
 
 The first device plugin to look for is that of --resource, the driver that of --driver.
 The tool's namespace has to be there, with a pod-security level of "privileged", as
@@ -88,6 +92,9 @@ func (o *probeOptions) run(ctx context.Context) error {
 	}
 	pool, err := o.chosen(s)
 	if err != nil {
+		return err
+	}
+	if err := o.reach.recall(ctx, o.app, pool.Name); err != nil {
 		return err
 	}
 	result, err := o.reach.gather(ctx, o.app, s, pool)
@@ -163,18 +170,20 @@ func saveReports(dir string, r *poolprobe.Result) error {
 
 // probeFlags are how nodes are probed; `probe` and `verify --probe` have them.
 type probeFlags struct {
-	image, pullSecret        string
-	runtimeClass, driverRoot string
-	kubeletRoot              string
-	processes                bool
-	parallel                 int
-	timeout                  time.Duration
-	keepLogs                 string
+	podWay
+	kubeletRoot string
+	processes   bool
+	parallel    int
+	timeout     time.Duration
+	keepLogs    string
+
+	set *pflag.FlagSet
 }
 
 func (f *probeFlags) addFlags(cmd *cobra.Command, streams Streams) {
 	image, _ := streams.env(helperImageVariable)
 	s := cmd.Flags()
+	f.set = s
 	s.StringVar(&f.image, "helper-image", image, "image of the pods, with this program built with cgo as its entry point ["+helperImageVariable+"]")
 	s.StringVar(&f.pullSecret, "helper-pull-secret", "", "Secret of the tool's namespace to pull the image with")
 	addReach(cmd, &f.runtimeClass, &f.driverRoot)
@@ -201,8 +210,6 @@ func addReach(cmd *cobra.Command, runtimeClass, driverRoot *string) {
 
 func (f *probeFlags) validate() error {
 	switch {
-	case f.image == "":
-		return usageError("give --helper-image or the variable %s", helperImageVariable)
 	case f.parallel < 1:
 		return usageError("--parallel must be at least 1")
 	case f.timeout < time.Second:

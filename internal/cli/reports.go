@@ -45,9 +45,11 @@ func readReports(dir string, now time.Time) ([]checks.Witness, map[string]string
 		}
 		var r nodeprobe.NodeReport
 		if err := yaml.UnmarshalStrict(data, &r); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", e.Name(), err)
+			return nil, nil, fmt.Errorf("%s: is no NodeReport, or not the whole of one: %w", e.Name(), err)
 		}
 		switch {
+		case r.APIVersion == "" && r.Kind == "":
+			return nil, nil, fmt.Errorf("%s: is no NodeReport: it has neither apiVersion nor kind", e.Name())
 		case r.APIVersion != nodeprobe.APIVersion || r.Kind != nodeprobe.Kind:
 			return nil, nil, fmt.Errorf("%s: is a %s %s, not a %s %s", e.Name(), r.APIVersion, r.Kind, nodeprobe.APIVersion, nodeprobe.Kind)
 		case r.Node == "" || r.Time.IsZero():

@@ -304,29 +304,3 @@ func TestUnlock(t *testing.T) {
 		t.Errorf("exit code %d\n%s%s", o.code, o.stdout, o.err)
 	}
 }
-
-// Whoever rolls back in a hurry needs the pool's name alone: the image of the helper
-// pods is that of the pool's last run.
-func TestHelperImageOfTheLastRun(t *testing.T) {
-	journal := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "dramigrate-system", Name: "pool-gpu-a", Labels: map[string]string{cluster.KindLabel: cluster.KindJournal}},
-		Data: map[string]string{cluster.JournalKey: `apiVersion: dramigrate.dev/v1alpha1
-kind: Journal
-pool: gpu-a
-runs:
-- {id: r1, operation: migrate, who: me, toolVersion: v1, epoch: 1, planDigest: x, started: "2026-01-01T00:00:00Z", helperImage: first, outcome: stopped}
-- {id: r2, operation: migrate, who: me, toolVersion: v1, epoch: 2, planDigest: x, started: "2026-01-02T00:00:00Z", helperImage: "last@sha256:1", helperPullSecret: s, outcome: stopped}
-`},
-	}
-	o := invoke(t, append(preparedCluster(), journal), nil, done, "apply", "gpu-a", "--yes")
-	if o.code != ExitOK || len(o.ran) != 1 {
-		t.Fatalf("exit code %d, %d runs, stderr %q", o.code, len(o.ran), o.err)
-	}
-	if s := o.ran[0].Settings; s.HelperImage != "last@sha256:1" || s.PullSecret != "s" {
-		t.Errorf("image %q, pull secret %q; want those of the last run", s.HelperImage, s.PullSecret)
-	}
-	o = invoke(t, append(preparedCluster(), journal), nil, done, "apply", "gpu-a", "--yes", "--helper-image", "other")
-	if o.code != ExitOK || o.ran[0].Settings.HelperImage != "other" {
-		t.Errorf("exit code %d, runs %v; want the image that was given", o.code, o.ran)
-	}
-}

@@ -47,7 +47,8 @@ func isPlanFile(name string) bool {
 
 // planSettings are the flags whose values a saved plan holds already.
 var planSettings = []string{"config", "selector", "pool", "max-unavailable", "drain", "drain-timeout", "delete-emptydir-data",
-	"evict-unmanaged", "soak", "kubelet-grace", "helper-image", "helper-pull-secret", "plugin-rollout",
+	"evict-unmanaged", "soak", "kubelet-grace", "helper-image", "helper-pull-secret", "runtime-class", "driver-root",
+	"plugin-rollout",
 	"resource", "driver", "tool-namespace", "into"}
 
 func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) {
@@ -80,7 +81,7 @@ func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) 
 		return nil, nil, usageError("--plan %s: was made of the driver's manifests: give the same folder by --driver-manifests; the plan knows them by their digest", o.run.file)
 	}
 	p := &planner{
-		app: o.app, op: saved.Operation, settings: saved.Settings, manifests: manifests,
+		app: o.app, op: saved.Operation, saved: true, settings: saved.Settings, manifests: manifests,
 		namespace: saved.Namespace, resource: saved.Resource, driver: saved.Driver.Name,
 	}
 	if saved.Pool != nil {

@@ -48,16 +48,24 @@ func (o *output) take() string {
 	return text
 }
 
-// watching is a `status --watch` that goes on.
+// watching is a verb that goes on, such as one with --watch. wait lets it end by itself,
+// stop interrupts it.
 type watching struct {
 	*fake.Clientset
-	out, err *output
-	stop     func() (code int)
+	out, err   *output
+	stop, wait func() (code int)
 }
 
 func watchStatus(t *testing.T, streams Streams, prepare func(*fake.Clientset), args ...string) *watching {
 	t.Helper()
-	client := fake.NewClientset(preparedCluster()...)
+	w := startVerb(t, streams, preparedCluster(), prepare, append([]string{"status", "--watch"}, args...)...)
+	synctest.Wait()
+	return w
+}
+
+func startVerb(t *testing.T, streams Streams, objects []runtime.Object, prepare func(*fake.Clientset), args ...string) *watching {
+	t.Helper()
+	client := fake.NewClientset(objects...)
 	client.Discovery().(*discoveryfake.FakeDiscovery).FakedServerVersion = &version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.2"}
 	if prepare != nil {
 		prepare(client)
@@ -68,10 +76,10 @@ func watchStatus(t *testing.T, streams Streams, prepare func(*fake.Clientset), a
 	ctx, cancel := context.WithCancelCause(context.Background())
 	code := make(chan int, 1)
 	go func() {
-		code <- runRoot(ctx, newRoot(a, "dramigrate"), append([]string{"status", "--watch"}, args...), streams)
+		code <- runRoot(ctx, newRoot(a, "dramigrate"), args, streams)
 	}()
+	w.wait = func() int { return <-code }
 	w.stop = func() int { cancel(errInterrupted); return <-code }
-	synctest.Wait()
 	return w
 }
 

@@ -31,7 +31,7 @@ func TestUsage(t *testing.T) {
 		{"status a b", "one POOL is expected"},
 		{"status nowhere", `pool "nowhere"`},
 		{"verify", "name the pool"},
-		{"verify gpu-a --canary", "--canary needs --helper-image"},
+		{"verify gpu-a --canary", "give the image of the helper pods by --helper-image"},
 		{"unlock", "name one POOL"},
 		{"unlock a --shared", "name one POOL"},
 		{"apply gpu-a --helper-image x", "give --yes"},

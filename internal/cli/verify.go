@@ -42,7 +42,9 @@ With --canary, a pod on each node asks for a device as a workload does, and what
 sees is compared with its claim. It needs a free device on the node, and holds the
 pool's lock meanwhile. With --probe, each node is asked itself, by a pod as
 'dramigrate probe' makes it; without it, that a device is offered by both mechanisms is
-known from the API alone, which proves it and never its absence.
+known from the API alone, which proves it and never its absence. What --helper-image,
+--runtime-class and --driver-root do not say of these pods is taken from the last run of
+the pool that had helper pods.
 
 With --watch it goes on looking, as during a soak, until it is interrupted or --for is
 over: each change is one line, and the exit code is that of the worst that was seen.
@@ -62,9 +64,6 @@ could not be seen.`,
 			}
 			if o.canary && a.offline() {
 				return usageError("--canary needs a cluster: it makes pods, and --from is for reading")
-			}
-			if o.canary && o.reach.image == "" {
-				return usageError("--canary needs --helper-image or the variable %s", helperImageVariable)
 			}
 			if o.probe {
 				if a.offline() {
@@ -117,6 +116,11 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		return err
 	}
 	v := status.Verify(ctx, s, status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver, Now: o.app.Clock().Now()})
+	if o.canary || o.probe {
+		if err := o.reach.recall(ctx, o.app, pool.Name); err != nil {
+			return err
+		}
+	}
 	if o.canary {
 		if err := o.canaries(ctx, pool.Name, v); err != nil {
 			return err

@@ -56,11 +56,13 @@ type RunRecord struct {
 	PlanDigest  string       `json:"planDigest"`
 	Started     metav1.Time  `json:"started"`
 	Ended       *metav1.Time `json:"ended,omitempty"`
-	// HelperImage and PullSecret are those of the run's helper pods. A later run of the
-	// pool takes them if it is given none: whoever rolls back in a hurry needs no more
-	// than the pool's name.
-	HelperImage string `json:"helperImage,omitempty"`
-	PullSecret  string `json:"helperPullSecret,omitempty"`
+	// HelperImage, PullSecret, RuntimeClass and DriverRoot are those of the run's helper
+	// pods. A later run of the pool takes them if it is given none: whoever rolls back in
+	// a hurry needs no more than the pool's name.
+	HelperImage  string `json:"helperImage,omitempty"`
+	PullSecret   string `json:"helperPullSecret,omitempty"`
+	RuntimeClass string `json:"helperRuntimeClass,omitempty"`
+	DriverRoot   string `json:"helperDriverRoot,omitempty"`
 	// Outcome is RunDone, RunStopped or RunRefused; empty while the run goes on, or
 	// if it was killed.
 	Outcome string `json:"outcome,omitempty"`

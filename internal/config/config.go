@@ -32,7 +32,8 @@ type Config struct {
 	// PluginRollout is how prepare's edit of the device plugin's DaemonSet reaches its
 	// pods: rolling-update restarts each, on-delete restarts none (--plugin-rollout).
 	PluginRollout Rollout `json:"pluginRollout,omitempty"`
-	// Helper is the image of the pods that the tool runs on nodes.
+	// Helper is the image of the pods that the tool runs on nodes, and how they get at the
+	// nodes' GPUs.
 	Helper Helper `json:"helper,omitzero"`
 	// Class is the DeviceClass that a migration creates.
 	Class Class `json:"class,omitzero"`
@@ -65,13 +66,19 @@ const (
 	OnDelete      Rollout = "on-delete"
 )
 
-// Helper is the image of the helper pods.
+// Helper is the image of the helper pods, and how they get at the nodes' GPUs.
 type Helper struct {
 	// Image has this program as its entry point; a digest is best (--helper-image).
 	Image string `json:"image,omitempty"`
 	// PullSecret is a Secret of the tool's namespace to pull the image with
 	// (--helper-pull-secret).
 	PullSecret string `json:"pullSecret,omitempty"`
+	// RuntimeClass is that of the NVIDIA container runtime, where it is not the default
+	// (--runtime-class).
+	RuntimeClass string `json:"runtimeClass,omitempty"`
+	// DriverRoot is the nodes' folder of the driver's libraries, where there is no such
+	// runtime; the pods are privileged then. Not beside runtimeClass (--driver-root).
+	DriverRoot string `json:"driverRoot,omitempty"`
 }
 
 // Class is the DeviceClass that maps the extended resource to the driver.

@@ -48,7 +48,7 @@ func TestTheReferencesExample(t *testing.T) {
 		PluginRollout: OnDelete,
 		Helper: Helper{
 			Image:      "registry.example/dramigrate-helper@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-			PullSecret: "registry",
+			PullSecret: "registry", DriverRoot: "/run/nvidia/driver",
 		},
 		Class: Class{Name: "gold-gpu"},
 		PoolSettings: PoolSettings{
@@ -142,6 +142,8 @@ func TestParseRefuses(t *testing.T) {
 		{"no share", head + "batches: {maxUnavailable: 110%}\n", `f:3:27: batches.maxUnavailable: max-unavailable "110%": must not be more than 100%`},
 		{"an empty first batch", head + "batches: {first: 0}\n", "f:3:18: batches.first: 0: must be at least 1"},
 		{"another drain", head + "drain: {evict: some}\n", `f:3:16: drain.evict: "some": must be gpu or all`},
+		{"a driver root of nowhere", head + "helper: {driverRoot: run/nvidia}\n", `f:3:22: helper.driverRoot: "run/nvidia": must be an absolute path of the node`},
+		{"two ways to the GPUs", head + "helper:\n  driverRoot: /d\n  runtimeClass: nvidia\n", "f:4:15: helper.driverRoot: has no place beside runtimeClass, which hands out the GPUs already; leave one of them out"},
 		{"another rollout", head + "pluginRollout: never\n", `f:3:16: pluginRollout: "never": must be rolling-update or on-delete`},
 		{"a pool without a name", head + "pools:\n- selector: a=b\n", "f:4:3: pools[0]: has no name"},
 		{"two pools of one name", head + "pools:\n- name: a\n- name: a\n", `f:5:9: pools[1].name: "a" is the name of pools[0] already`},
@@ -164,6 +166,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a namespace", head + "toolNamespace: A_B\n", `f:3:16: toolNamespace: "A_B": `},
 		{"a class", head + "class: {name: A}\n", `f:3:15: class.name: "A": `},
 		{"an empty class", head + "class: {name: ''}\n", `f:3:15: class.name: "": `},
+		{"a runtime class", head + "helper: {runtimeClass: A_B}\n", `f:3:24: helper.runtimeClass: "A_B": `},
 		{"a resource", head + "resource: a/b/c\n", `f:3:11: resource: "a/b/c": `},
 		{"a selector", head + "pools:\n- {name: a, selector: 'a('}\n", "f:4:23: pools[0].selector: "},
 		{"a node", head + "pools:\n- name: a\n  batches: {explicit: [{nodes: [A_]}]}\n", `f:5:33: pools[0].batches.explicit[0].nodes[0]: node "A_": `},

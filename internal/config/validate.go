@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path"
 	"reflect"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ func (d *decoder) validate(c *Config) {
 	d.name("class.name", c.Class.Name, validation.IsDNS1123Subdomain)
 	d.name("driver.name", c.Driver.Name, validation.IsDNS1123Subdomain)
 	d.name("resource", c.Resource, validation.IsQualifiedName)
+	d.name("helper.runtimeClass", c.Helper.RuntimeClass, validation.IsDNS1123Subdomain)
+	d.reach(c.Helper)
 	d.oneOf("pluginRollout", string(c.PluginRollout), string(RollingUpdate), string(OnDelete))
 	d.settings("", c.PoolSettings)
 	d.batches("batches", c.Batches)
@@ -67,6 +70,17 @@ func (d *decoder) name(field, value string, rule func(string) []string) {
 	}
 	if wrong := rule(value); len(wrong) > 0 {
 		d.refuse(field, "%q: %s", shortened(value), strings.Join(wrong, "; "))
+	}
+}
+
+// reach is how the helper pods get at GPUs.
+func (d *decoder) reach(h Helper) {
+	switch {
+	case h.DriverRoot == "":
+	case !path.IsAbs(h.DriverRoot):
+		d.refuse("helper.driverRoot", "%q: must be an absolute path of the node", shortened(h.DriverRoot))
+	case h.RuntimeClass != "":
+		d.refuse("helper.driverRoot", "has no place beside runtimeClass, which hands out the GPUs already; leave one of them out")
 	}
 }
 

@@ -159,6 +159,7 @@ func (s *session) recordStart(ctx context.Context, pool string) error {
 			ID: s.id, Operation: string(s.plan.Operation), Into: into, Who: s.deps.Holder, ToolVersion: s.deps.ToolVersion,
 			Epoch: s.lock.Epoch(), PlanDigest: s.plan.Digest, Started: metav1.NewTime(s.started),
 			HelperImage: s.plan.Settings.HelperImage, PullSecret: s.plan.Settings.PullSecret,
+			RuntimeClass: s.plan.Settings.RuntimeClass, DriverRoot: s.plan.Settings.DriverRoot,
 		})
 		return nil
 	})

@@ -70,8 +70,12 @@ func (r *Runner) persist(ctx context.Context, w Wait, request func() error) erro
 }
 
 // transient says that the same request may succeed later. Whether it took effect is
-// not known.
+// not known. The refusal of a log is an unexpected answer to client-go, as its body is
+// read by nobody (rest.Request.DoRaw), and a refusal all the same.
 func transient(err error) bool {
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) {
+		return false
+	}
 	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) || apierrors.IsUnexpectedServerError(err) ||
 		utilnet.IsConnectionReset(err) || utilnet.IsConnectionRefused(err) || utilnet.IsTimeout(err) ||

@@ -26,6 +26,10 @@ func (j *job) next(kind Kind, err error) string {
 			return "kubectl auth can-i create pods -n " + namespace
 		}
 		return "run the same command again"
+	case NoAnswer:
+		if apierrors.IsForbidden(err) {
+			return "kubectl auth can-i get pods --subresource=log -n " + namespace
+		}
 	case Foreign, Leftover:
 		return fmt.Sprintf("kubectl -n %s describe pod %s", namespace, name)
 	case NotScheduled:

@@ -102,11 +102,16 @@ func (j *join) judgeDevice(e *entry) {
 	pluginOn, pluginMaybe := on(j.plugin.touches, e.place)
 	draOn, draMaybe := on(j.dra.touches, e.place)
 	verdict := worse(Clean, s.Verdict)
+	weight := map[string]Verdict{}
+	for _, text := range s.Reasons {
+		weight[text] = s.Verdict
+	}
 	reason := func(v Verdict, text string) {
 		verdict = worse(verdict, v)
-		if !slices.Contains(s.Reasons, text) {
+		if _, told := weight[text]; !told {
 			s.Reasons = append(s.Reasons, text)
 		}
+		weight[text] = worse(weight[text], v)
 	}
 	for i, p := range append(slices.Clone(pluginOn), pluginMaybe...) {
 		for k, d := range append(slices.Clone(draOn), draMaybe...) {
@@ -138,6 +143,8 @@ func (j *join) judgeDevice(e *entry) {
 			reason(Undecided, d.what)
 		}
 	}
+	// What the verdict rests on comes before what is less.
+	slices.SortStableFunc(s.Reasons, func(a, b string) int { return cmp.Compare(weight[b].rank(), weight[a].rank()) })
 	s.Verdict = verdict
 	s.AdvertisedBy = j.advertisedBy(s)
 	s.HeldBy = j.heldBy(e)

@@ -60,7 +60,8 @@ type DeviceState struct {
 	// Holds are the pods that were given the device and the processes that use it and
 	// were not given it, sorted.
 	Holds []Hold `json:"holds,omitempty"`
-	// Reasons say why the verdict is not clean, each with the objects by name.
+	// Reasons say why the verdict is not clean, each with the objects by name; those of
+	// the verdict come first.
 	Reasons []string `json:"reasons,omitempty"`
 	// Unknown says what could not be told about the device and why. It may be of no
 	// weight for the verdict.

@@ -115,6 +115,12 @@ func settings(p *plan.Plan) string {
 			}
 		}
 		add("helper-image", orDash(s.HelperImage))
+		if s.RuntimeClass != "" {
+			add("runtime-class", s.RuntimeClass)
+		}
+		if s.DriverRoot != "" {
+			add("driver-root", s.DriverRoot)
+		}
 	} else if s.PluginRollout != "" {
 		add("plugin-rollout", s.PluginRollout)
 		if s.EditOwned {

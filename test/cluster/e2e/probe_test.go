@@ -86,9 +86,11 @@ func TestProbe(t *testing.T) {
 		{"plugin and driver both on, two pods on one GPU", (*probing).double},
 		{"the plugin is gone, its pod still runs", (*probing).pluginGone},
 		{"a kubelet restart hides nothing", (*probing).restarted},
+		{"a driver restart hides nothing", (*probing).driverRestarted},
 		{"when both pods are gone, what they left on disk is nothing", (*probing).ended},
 		{"the List call lets a legacy pod run by DRA after the grace", (*probing).legacyPodRuns},
 		{"what cannot be seen is unknown", (*probing).blind},
+		{"what may not be read is unknown", (*probing).denied},
 	} {
 		ok := t.Run(c.name, func(t *testing.T) {
 			p.fixture = &fixture{T: t, Bench: f.Bench, ctx: f.ctx}
@@ -210,17 +212,49 @@ func (p *probing) restarted() {
 	p.ok(p.RestartKubelet(p.ctx, "gpu-a-1"))
 	// A kubelet that starts removes the node's slices, and the driver publishes them anew
 	// some seconds later: meanwhile the answer is unknown, and never clean.
+	p.ok(Eventually(p.ctx, patience, p.doubleOrUnknown))
+	p.bothNamed(p.probe("gpu-a", 3, nodeprobe.DoubleHeld))
+}
+
+// doubleOrUnknown probes the pool whose GPU is in two hands, and never takes it for clean.
+func (p *probing) doubleOrUnknown() string {
+	p.Helper()
+	switch r := p.Tool.Run(p.ctx, "probe", "gpu-a", "--helper-image", HelperImage, "--driver-root", p.driver, "-o", "json"); r.Code {
+	case 3:
+		return ""
+	case 7:
+		return "unknown still:\n" + r.String()
+	default:
+		p.Fatalf("neither double nor unknown:\n%s", r)
+		return ""
+	}
+}
+
+// driverRestarted ends the driver's pod under the two pods, and probes until another has
+// taken its place.
+func (p *probing) driverRestarted() {
+	set := manifests.DriverDaemonSet()
+	pods := func() []corev1.Pod {
+		list, err := p.PodsOn(p.ctx, "gpu-a-1")
+		p.ok(err)
+		return slices.DeleteFunc(list, func(pod corev1.Pod) bool {
+			owner := metav1.GetControllerOf(&pod)
+			return owner == nil || owner.Name != set.Name || pod.Namespace != set.Namespace
+		})
+	}
+	was := pods()
+	if len(was) != 1 {
+		p.Fatalf("%d pods of the driver are on the node, want one", len(was))
+	}
+	p.ok(p.Client().CoreV1().Pods(set.Namespace).Delete(p.ctx, was[0].Name, metav1.DeleteOptions{}))
 	p.ok(Eventually(p.ctx, patience, func() string {
-		switch r := p.Tool.Run(p.ctx, "probe", "gpu-a", "--helper-image", HelperImage, "--driver-root", p.driver, "-o", "json"); r.Code {
-		case 3:
-			return ""
-		case 7:
-			return "unknown still:\n" + r.String()
-		default:
-			p.Fatalf("neither double nor unknown:\n%s", r)
-			return ""
+		double := p.doubleOrUnknown()
+		if now := pods(); len(now) != 1 || now[0].UID == was[0].UID || !ready(&now[0]) {
+			return "the driver's new pod is not ready"
 		}
+		return double
 	}))
+	p.ok(Eventually(p.ctx, patience, func() string { return p.published("gpu-a-1", 2) }))
 	p.bothNamed(p.probe("gpu-a", 3, nodeprobe.DoubleHeld))
 }
 
@@ -291,6 +325,57 @@ func (p *probing) blind() {
 	if n.Report != nil || n.Error == "" || n.Source != poolprobe.FromAPI {
 		p.Errorf("a pod that cannot start gives %+v", n)
 	}
+}
+
+// denied takes the right to read away from the pods' user. Only a pod that is not
+// privileged heeds that: one without a driver root, which does not see the GPUs.
+func (p *probing) denied() {
+	n := p.probe("gpu-b", 7, nodeprobe.Undecided, "--driver-root", "")
+	for _, part := range []string{nodeprobe.PartAdvertised, nodeprobe.PartHolders, nodeprobe.PartDeviceManager} {
+		if unknownOf(n, part) {
+			p.Fatalf("%s is unknown before anything is denied: %v", part, n.Report.Unknown)
+		}
+	}
+	for _, c := range []struct {
+		file  string
+		parts []string
+	}{
+		{"pod-resources/kubelet.sock", []string{nodeprobe.PartAdvertised, nodeprobe.PartHolders}},
+		{"device-plugins/kubelet_internal_checkpoint", []string{nodeprobe.PartDeviceManager}},
+		{"pods", []string{nodeprobe.PartPodFolders}},
+	} {
+		file := filepath.Join(p.KubeletDir("gpu-b-1"), c.file)
+		was, err := os.Stat(file)
+		p.ok(err)
+		const somebody = 12345
+		p.ok(os.Chown(file, somebody, somebody))
+		p.ok(os.Chmod(file, 0o700))
+		n := p.probe("gpu-b", 7, nodeprobe.Undecided, "--driver-root", "")
+		p.ok(os.Chown(file, 0, 0))
+		p.ok(os.Chmod(file, was.Mode().Perm()))
+		for _, part := range c.parts {
+			if why := whyUnknown(n, part); !strings.Contains(why, "permission") {
+				p.Errorf("%s denied: %s is unknown for %q, want a lack of permission: %v", c.file, part, why, n.Report.Unknown)
+			}
+		}
+	}
+	n = p.probe("gpu-b", 7, nodeprobe.Undecided, "--driver-root", "")
+	if unknownOf(n, nodeprobe.PartHolders) || unknownOf(n, nodeprobe.PartDeviceManager) {
+		p.Errorf("when all may be read again unknown is %v", n.Report.Unknown)
+	}
+}
+
+// whyUnknown is the reason for which a part is unknown; empty if it is known.
+func whyUnknown(n *poolprobe.Node, part string) string {
+	if n.Report == nil {
+		return n.Error
+	}
+	for _, u := range n.Report.Unknown {
+		if u.Part == part {
+			return u.Reason
+		}
+	}
+	return ""
 }
 
 func unknownOf(n *poolprobe.Node, part string) bool {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/dramigrate/dramigrate/internal/nodeprobe"
+	"github.com/dramigrate/dramigrate/internal/poolprobe"
 	"github.com/dramigrate/dramigrate/test/cluster/cluster"
 )
 
@@ -204,6 +207,8 @@ func TestLeastRoles(t *testing.T) {
 	f.grantee("verify-canary").knowing(right("get", "", "pods/log", ToolNamespace)).
 		run(0, "verify", "gpu-a", "--canary", "--helper-image", HelperImage)
 
+	f.probed(right("get", "", "pods/log", ToolNamespace))
+
 	back := f.grantee("rollback")
 	back.stopped(right("delete", "", "pods", ToolNamespace), "delete pods in namespace "+ToolNamespace, rollback("gpu-a")...)
 	back.run(0, rollback("gpu-a")...)
@@ -223,6 +228,34 @@ func TestLeastRoles(t *testing.T) {
 	}, metav1.CreateOptions{})
 	f.ok(err)
 	f.grantee("unlock").knowing(right("update", "coordination.k8s.io", "leases", ToolNamespace)).run(0, "unlock", "gpu-z", "--yes")
+}
+
+// probed runs probe as a user with its role alone, which finds the helper's image in the
+// journal. The program that stands for the image sees no hardware, and all else.
+func (f *fixture) probed(log authorizationv1.ResourceAttributes) {
+	f.Helper()
+	prober := f.grantee("probe").knowing(log)
+	probe := func() poolprobe.Result {
+		r := prober.run(7, "probe", "gpu-a", "-o", "json")
+		var got poolprobe.Result
+		f.ok(json.Unmarshal([]byte(r.Stdout), &got))
+		if len(got.Nodes) != 2 || len(got.Unknown) != 0 {
+			f.Fatalf("%d nodes, of the API unknown is %v; want 2 nodes, and all of the API\n%s", len(got.Nodes), got.Unknown, r)
+		}
+		return got
+	}
+	for _, n := range probe().Nodes {
+		if n.Source != poolprobe.FromNode || n.Error != "" || len(n.Report.Unknown) != 1 || n.Report.Unknown[0].Part != nodeprobe.PartHardware {
+			f.Errorf("node %s: source %s, error %q, report %+v; want all but the hardware", n.Name, n.Source, n.Error, n.Report)
+		}
+	}
+	prober.without(log, func() {
+		for _, n := range probe().Nodes {
+			if n.Source != poolprobe.FromAPI || !strings.Contains(n.Error, "the pod's log cannot be read: ") || !strings.Contains(n.Error, "forbidden") {
+				f.Errorf("node %s without the right to its pod's log: source %s, error %q", n.Name, n.Source, n.Error)
+			}
+		}
+	})
 }
 
 // knowing waits until the authorizer knows one right of a fresh role.

@@ -37,6 +37,34 @@ func TestEnvironmentAndIdentity(t *testing.T) {
 		"/etc/resolv.conf: nameserver 192.0.2.53", "search svc.example", "")
 }
 
+// Root without capabilities is the owner of what is root's and has no right beyond that.
+func TestAllCapabilitiesDropped(t *testing.T) {
+	n := newNode(t)
+	foreign := n.write("data/foreign", "not root's")
+	if err := os.Chown(foreign, 1234, 1234); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(foreign, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		security *runtimeapi.LinuxContainerSecurityContext
+		want     string
+	}{
+		{nil, "/data/foreign: not root's"},
+		{&runtimeapi.LinuxContainerSecurityContext{Capabilities: &runtimeapi.Capability{DropCapabilities: []string{"ALL"}}}, "error: open /data/foreign: permission denied"},
+		{&runtimeapi.LinuxContainerSecurityContext{Privileged: true, Capabilities: &runtimeapi.Capability{DropCapabilities: []string{"ALL"}}}, "/data/foreign: not root's"},
+	} {
+		config := n.config("ids", "cat=/data/foreign")
+		config.Mounts = []*runtimeapi.Mount{{ContainerPath: "/data", HostPath: filepath.Dir(foreign)}}
+		config.Linux = &runtimeapi.LinuxContainerConfig{SecurityContext: tt.security}
+		got := n.run(config)
+		if len(got) != 2 && len(got) != 3 || got[0] != "ids 0 0 []" || !slices.Contains(got, tt.want) {
+			t.Errorf("%v: output %q, want root's and %q", tt.security, got, tt.want)
+		}
+	}
+}
+
 func TestMounts(t *testing.T) {
 	n := newNode(t)
 	shared := filepath.Dir(n.write("shared/from-node", "hello"))

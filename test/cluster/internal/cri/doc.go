@@ -4,6 +4,7 @@
 // A container is a real process with its own mount, pid and UTS namespaces and its own root
 // filesystem: an empty tmpfs with the shipped commands, the host's shared libraries (read-only), a
 // minimal /dev, and the mounts that the kubelet and CDI ask for. The host's filesystem is never
-// written. Pods share the host's network; cgroups, seccomp, capabilities and user namespaces are
-// not applied. Needs root and Linux 5.12 (mount_setattr).
+// written. Pods share the host's network; cgroups, seccomp and user namespaces are not applied, and
+// of capabilities only that a container drops all of them, for what it starts with. Needs root and
+// Linux 5.12 (mount_setattr).
 package cri

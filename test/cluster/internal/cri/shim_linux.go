@@ -3,6 +3,7 @@ package cri
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -96,6 +97,16 @@ func enter(input shimInput, answer io.Writer) error {
 
 // become takes the identity of the container's user.
 func become(p *specs.Process) error {
+	// The command of a user who is root has by its exec what the bounding set leaves, and that of
+	// another user has none (capabilities(7), "Transformation of capabilities during execve").
+	if p.Capabilities != nil {
+		for c := uintptr(0); c <= unix.CAP_LAST_CAP; c++ {
+			// A kernel that is older than this list does not know the last of it.
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && !errors.Is(err, unix.EINVAL) {
+				return fmt.Errorf("drop capability %d: %w", c, err)
+			}
+		}
+	}
 	groups := make([]int, 0, len(p.User.AdditionalGids))
 	for _, g := range p.User.AdditionalGids {
 		groups = append(groups, int(g))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,6 +47,9 @@ func containerSpec(cfg Config, sb *sandbox, c *runtimeapi.ContainerConfig, entry
 			NoNewPrivileges: security.GetNoNewPrivs(),
 		},
 		Linux: &specs.Linux{Namespaces: []specs.LinuxNamespace{{Type: specs.MountNamespace}, {Type: specs.UTSNamespace}}},
+	}
+	if dropsAll(security) {
+		spec.Process.Capabilities = &specs.LinuxCapabilities{}
 	}
 	if len(c.GetCommand()) > 0 {
 		spec.Process.Args = append(append([]string{}, c.GetCommand()...), c.GetArgs()...)
@@ -100,6 +104,13 @@ func environment(cfg Config, hostname string, envs []*runtimeapi.KeyValue) []str
 		set("KUBERNETES_SERVICE_PORT", strconv.Itoa(cfg.APIPort))
 	}
 	return env
+}
+
+// dropsAll says that a container is to have no capability. Without it, it has all.
+func dropsAll(s *runtimeapi.LinuxContainerSecurityContext) bool {
+	c := s.GetCapabilities()
+	return !s.GetPrivileged() && len(c.GetAddCapabilities()) == 0 &&
+		slices.ContainsFunc(c.GetDropCapabilities(), func(name string) bool { return strings.EqualFold(name, "ALL") })
 }
 
 // processUser knows users by number, and root by name: images here have no other.
