@@ -288,7 +288,12 @@ func (c *collector) take(raw []byte, assumed head, at place) (part string, err e
 		c.outdated(r, h.Kind, gv)
 		return r.part, nil
 	}
-	if isRecord(r.part) && (c.namespace == "" || id.namespace != c.namespace) {
+	switch {
+	case !isRecord(r.part) || c.namespace != "" && id.namespace == c.namespace:
+	case c.namespace == "": // nobody asks for records
+		c.passOver(h.Kind)
+		return "", nil
+	default:
 		c.ignore(h.Kind)
 		return "", nil
 	}
