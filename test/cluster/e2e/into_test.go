@@ -16,20 +16,22 @@ import (
 	"github.com/dramigrate/dramigrate/test/cluster/manifests"
 )
 
+// bornOnDRA is a node of a pool that brings no plugin and has the driver from the start.
+func bornOnDRA(name string) cluster.NodeSpec {
+	n := GPUNode(name, "new", 1)
+	n.Labels["dramigrate.dev/allocation"] = "dra"
+	return n
+}
+
 // TestIntoNewPool moves workloads off nodes whose plugin is part of them, into a pool
 // that came with the driver: killed at its first eviction, gone on with, and taken
 // back. No manifest of the workload changes, and the old nodes are as they were.
 func TestIntoNewPool(t *testing.T) {
 	t.Parallel()
-	fresh := func(name string) cluster.NodeSpec {
-		n := GPUNode(name, "new", 1)
-		n.Labels["dramigrate.dev/allocation"] = "dra"
-		return n
-	}
 	old, taking := []string{"old-1", "old-2"}, []string{"new-1", "new-2"}
 	f := newFixture(t, BenchOptions{
 		Kubelet: cluster.KubeletQuick, Plugin: manifests.PluginOfNodes(old...),
-		Nodes: []cluster.NodeSpec{GPUNode("old-1", "old", 1), GPUNode("old-2", "old", 1), fresh("new-1"), fresh("new-2")},
+		Nodes: []cluster.NodeSpec{GPUNode("old-1", "old", 1), GPUNode("old-2", "old", 1), bornOnDRA("new-1"), bornOnDRA("new-2")},
 	})
 	before := map[string]nodeIs{}
 	for _, n := range old {
@@ -150,4 +152,66 @@ func (f *fixture) template(name string) string {
 	d, err := f.Client().AppsV1().Deployments("default").Get(f.ctx, name, metav1.GetOptions{})
 	f.ok(err)
 	return fmt.Sprint(d.Generation, d.Spec.Template.String())
+}
+
+// TestIntoKilledAtEachRequest kills the move into a new pool, and its way back, at each of
+// their mutating requests, before the server sees it and after it has answered in turns:
+// the same command goes on, or the way back does, and leaves nothing behind.
+func TestIntoKilledAtEachRequest(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, BenchOptions{
+		Kubelet: cluster.KubeletQuick, Plugin: manifests.PluginOfNodes("old-1"),
+		Nodes: []cluster.NodeSpec{GPUNode("old-1", "old", 1), bornOnDRA("new-1")},
+	})
+	before := f.look("old-1")
+	f.ok(f.Apply(f.ctx, manifests.Workload("default", "train", 1, map[string]string{"nvidia.com/gpu.present": "true"})))
+	f.ok(f.WorkloadReady(f.ctx, "train", 1))
+	f.prepare()
+	into := apply("old", "--into", "new")
+	f.ok(Eventually(f.ctx, patience, func() string {
+		if r := f.Tool.Run(f.ctx, "plan", "old", "--into", "new"); r.Code != 0 {
+			return r.String()
+		}
+		return ""
+	}))
+
+	steps, r := f.kill(-1, faultproxy.Before, into...)
+	if r.Code != 0 {
+		t.Fatal(r)
+	}
+	back, r := f.kill(-1, faultproxy.Before, rollback("old")...)
+	if r.Code != 0 {
+		t.Fatal(r)
+	}
+	t.Logf("apply sends %d mutating requests, rollback %d", steps, back)
+	if steps < 8 || back < 8 {
+		t.Fatal("fewer than their steps need; does the proxy see them?")
+	}
+	restored := func(what string) {
+		t.Helper()
+		f.asBefore("old-1", before)
+		f.closed("new-1")
+		if why := f.WorkloadReady(f.ctx, "train", 1); why != "" {
+			t.Fatalf("%s: %s", what, why)
+		}
+	}
+	for n := 1; n <= max(steps, back); n++ {
+		moment := []faultproxy.Moment{faultproxy.Before, faultproxy.After}[n%2]
+		what := fmt.Sprintf("killed %s request %d", moment, n)
+		if n <= steps && n%3 == 0 {
+			f.kill(n, moment, into...)
+			f.run(0, rollback("old")...)
+			restored(what + ", then rollback")
+		}
+		f.kill(n, moment, into...) // beyond the last request it just runs
+		f.run(0, into...)
+		f.ok(f.WorkloadReady(f.ctx, "train", 1))
+		if on := f.onDRA("train", "new-1"); on != 1 {
+			t.Fatalf("%s and resumed: %d pods on the new node, want 1", what, on)
+		}
+		f.closed("old-1")
+		f.kill(n, moment, rollback("old")...)
+		f.run(0, rollback("old")...)
+		restored(what)
+	}
 }
