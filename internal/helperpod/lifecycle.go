@@ -179,10 +179,13 @@ func (r *Runner) left(ctx context.Context, j *job, v view) (string, error) {
 func (r *Runner) log(ctx context.Context, j *job) (string, error) {
 	var text []byte
 	err := r.persist(ctx, j.wait, func() (err error) {
-		text, err = r.client.CoreV1().Pods(j.pod.Namespace).GetLogs(j.pod.Name, &corev1.PodLogOptions{
+		answer := r.client.CoreV1().Pods(j.pod.Namespace).GetLogs(j.pod.Name, &corev1.PodLogOptions{
 			Container:  container,
 			LimitBytes: ptr.To[int64](logLimit),
-		}).DoRaw(ctx)
+		}).Do(ctx)
+		if text, err = answer.Raw(); apierrors.IsForbidden(err) {
+			return answer.Error() // which also reads who may not do what
+		}
 		return err
 	})
 	if err != nil {
