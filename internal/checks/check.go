@@ -111,7 +111,10 @@ type Check struct {
 	// Mapping is true for what has to hold when the DeviceClass goes live, which it
 	// does for every pool of the cluster at once.
 	Mapping bool
-	Run     func(Input) []Finding
+	// Given says whether there is what the check judges by, where that is not part of the
+	// cluster; a check that was given nothing is no part of the run, and has not passed.
+	Given func(Input) bool
+	Run   func(Input) []Finding
 }
 
 // Run runs every check that applies to the operation, and sorts what they found:
@@ -166,7 +169,7 @@ func rank(f Finding) int {
 }
 
 func (c Check) applies(in Input) bool {
-	return slices.Contains(c.Operations, in.Operation) && (in.asked == nil || in.asked(c))
+	return slices.Contains(c.Operations, in.Operation) && (in.asked == nil || in.asked(c)) && (c.Given == nil || c.Given(in))
 }
 
 // runs says that the check with the code is part of this run.

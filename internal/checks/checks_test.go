@@ -84,6 +84,7 @@ func TestUnreadParts(t *testing.T) {
 			for _, part := range c.Needs {
 				s := prepared()
 				s.Unknown = []cluster.Unknown{{Part: part, Reason: "no such right"}}
+				s.in.HelperImage, s.in.Witnesses = "example.com/helper:v1", []Witness{{Node: "n1"}}
 				findings := Run(s.of(op))
 				if c.Advises {
 					if !slices.ContainsFunc(findings, func(f Finding) bool { return f.Code == "DRM011" && strings.Contains(f.Message, c.Code) }) {

@@ -24,13 +24,8 @@ func drm004() Check {
 		Needs:       []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			bare, hidden := nodeGroups{}, nodeGroups{}
-			plugins := in.Inventory.PluginsFor(in.Resource)
 			for _, v := range in.targets() {
 				n, _ := v.Allocatable(in.Resource)
-				served := slices.ContainsFunc(plugins, func(p gate.PluginDaemonSet) bool {
-					_, runs := slices.BinarySearch(p.Nodes, v.Node.Name)
-					return p.Role == gate.DevicePlugin && runs
-				})
 				at, _ := in.Gate.StateOf(v.Node.Labels)
 				mark, _ := cluster.ParseNodeState(v.Node)
 				switch own := builtIn(v.Node); {
@@ -38,7 +33,7 @@ func drm004() Check {
 				case at != gate.Plugin && mark != nil:
 					// A run has just turned the plugin off: its pod goes some seconds before the
 					// kubelet says so. The run itself waits for that, and stops if it never does.
-				case !served:
+				case in.withoutDaemonSet(v):
 					bare.add("advertises "+in.Resource+", but no pod of a device plugin's DaemonSet runs there", v.Node.Name)
 				case own != "":
 					hidden.add(own+", which may run beside the DaemonSet: whether it is switched off cannot be seen", v.Node.Name)
@@ -59,6 +54,15 @@ func drm004() Check {
 				hidden.findings(in, Finding{Code: "DRM004", Severity: unseen, Remedy: move})...)
 		},
 	}
+}
+
+// withoutDaemonSet says that a node offers the resource by what is no DaemonSet.
+func (in Input) withoutDaemonSet(v cluster.NodeView) bool {
+	n, _ := v.Allocatable(in.Resource)
+	return n > 0 && !slices.ContainsFunc(in.Inventory.PluginsFor(in.Resource), func(p gate.PluginDaemonSet) bool {
+		_, runs := slices.BinarySearch(p.Nodes, v.Node.Name)
+		return p.Role == gate.DevicePlugin && runs
+	})
 }
 
 // builtIn says by what a node is known to be of a kind that brings a plugin of its

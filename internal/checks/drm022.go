@@ -55,14 +55,36 @@ func drm022() Check {
 // in general if it is something else.
 func (in Input) landing(drivers []*appsv1.DaemonSet, node *corev1.Node) string {
 	var wants []string
+	placed := true
+	labelled := node.DeepCopy()
+	if labelled.Labels == nil {
+		labelled.Labels = map[string]string{}
+	}
 	for _, ds := range drivers {
 		if w := gate.Wants(ds, in.Gate.With(node, gate.DRA)); len(w) > 0 {
 			wants = append(wants, daemonSetObject(ds)+" wants "+few(w))
+			placed = placed && gate.Placed(ds)
+			for _, pair := range w {
+				if key, value, ok := strings.Cut(pair, "="); ok {
+					labelled.Labels[key] = value
+				}
+			}
 		}
 	}
 	const fit = "make the driver's DaemonSet fit the node: its node selector, affinity and tolerations against the node's labels and taints"
 	if len(wants) == 0 {
 		return fit
 	}
-	return strings.Join(wants, "; ") + ": label the nodes so, in the configuration of their node group as well, or " + fit
+	says := strings.Join(wants, "; ")
+	label := "label the nodes so, in the configuration of their node group as well, or " + fit
+	for _, p := range in.plugins() {
+		now, _ := gate.Lands(p.DaemonSet, node)
+		if then, _ := gate.Lands(p.DaemonSet, labelled); now && !then {
+			return says + ": do not label the nodes so, which takes " + daemonSetObject(p.DaemonSet) + " off them under their pods; take that out of the driver's node selector or affinity, for " + gate.AllocationLabel + " says where it runs"
+		}
+	}
+	if !placed {
+		return says + ": run `dramigrate prepare` first, for until then the label brings the driver at once, beside the plugin; then " + label
+	}
+	return says + ": " + label
 }

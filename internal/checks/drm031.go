@@ -38,7 +38,8 @@ func drm031() Check {
 				// parts that could not be read, and DRM011 stops the run.
 				return nil
 			default:
-				f.Severity = Info
+				f.Severity = Unknown
+				f.Remedy = "add to --from the output of `" + collect(cluster.PartResourceAPI) + "`"
 				f.Message = "the files do not tell which versions of resource.k8s.io are served; v1 is since Kubernetes 1.34, unless it was switched off"
 			}
 			return []Finding{f}

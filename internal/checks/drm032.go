@@ -36,12 +36,15 @@ func drm032() Check {
 				f.Message = fmt.Sprintf("the feature gate %s of the API server is off (%s)", cluster.FeatureExtendedResource, gate.Evidence)
 				f.Remedy = fmt.Sprintf("take %s=false out of the control plane's --feature-gates; `dramigrate check --only DRM032 --probe-gate` asks the server itself", cluster.FeatureExtendedResource)
 			default:
-				f.Severity = Info
+				f.Severity = Unknown
 				f.Message = fmt.Sprintf("whether the feature gate %s is on was not seen; in Kubernetes %s it is unless somebody switched it off", cluster.FeatureExtendedResource, acts(id))
 				if why, _ := in.Snapshot.IsUnknown(cluster.PartFeatures); why != "" && in.Snapshot.Advice {
 					f.Message += " (" + why + ")"
 				}
-				f.Remedy = "--probe-gate asks the server by a DeviceClass that is not stored; without it the run notices when it makes the class, with its first node closed, and stops there"
+				f.Remedy = "--probe-gate asks the server by a DeviceClass that is not stored"
+				if in.Offline {
+					f.Remedy = "add to --from the output of `" + collect(cluster.PartFeatures) + "`"
+				}
 			}
 			return []Finding{f}
 		},

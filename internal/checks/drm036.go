@@ -26,6 +26,7 @@ func drm036() Check {
 				return nil
 			}
 			on := in.Snapshot.API.Features[cluster.FeatureNodeAllocatable]
+			unseen, blind := in.Snapshot.IsUnknown(cluster.PartFeatures)
 			device := in.nodeAllocatableDevice()
 			f := Finding{Code: "DRM036", Object: "server", Remedy: fmt.Sprintf("switch %s off, or move the pool on Kubernetes 1.%d", cluster.FeatureNodeAllocatable, nodeAllocatableFixed)}
 			switch {
@@ -37,6 +38,10 @@ func drm036() Check {
 				f.Severity = Warning
 				f.Message = fmt.Sprintf("the feature gate %s is on (%s): should %s declare nodeAllocatableResources of its devices, pods that ask for %s are never bound on Kubernetes %s",
 					cluster.FeatureNodeAllocatable, on.Evidence, in.Driver, in.Resource, id.ServerVersion)
+			case blind && in.Snapshot.Advice:
+				f.Severity = Info
+				f.Message = fmt.Sprintf("whether the feature gate %s is on could not be seen (%s); it is alpha, and off unless somebody has switched it on", cluster.FeatureNodeAllocatable, unseen)
+				f.Remedy = "see by `" + collect(cluster.PartFeatures) + "` whether the scheduler may do what the gate asks of it"
 			default:
 				return nil
 			}

@@ -10,7 +10,8 @@ func drm058() Check {
 		Fix:         "End one of the two pods, or take the mechanism that does not belong there off the node; then probe it again.",
 		Sources:     []string{"KEP-5004, \"Non-Goals\"", "pkg/kubelet/apis/podresources/server_v1.go, v1.37.2"},
 		Unskippable: true,
-		Operations:  []string{Migrate, Rollback},
+		Operations:  []string{Migrate, Rollback, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto},
+		Given:       byReports,
 		Run: func(in Input) []Finding {
 			var out []Finding
 			for _, w := range in.witnesses() {

@@ -10,13 +10,14 @@ func drm059() Check {
 		Fix:        "Probe the pool again shortly before the plan is made.",
 		Sources:    []string{"dramigrate probe --save"},
 		Advises:    true,
-		Operations: []string{Migrate, Rollback},
+		Operations: []string{Migrate, Rollback, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto},
+		Given:      byReports,
 		Run: func(in Input) []Finding {
 			groups := nodeGroups{}
 			nodes := in.nodes()
 			for _, w := range in.Witnesses {
 				if _, there := in.Snapshot.Node(w.Node); there && !slices.Contains(nodes, w.Node) {
-					continue // another pool's
+					continue // another pool's, or of the move's other side
 				}
 				if why := in.outdated(w); why != "" {
 					groups.add(why, w.Node)

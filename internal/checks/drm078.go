@@ -17,6 +17,7 @@ func drm078() Check {
 		Fix:        "Name the image by its digest, IMAGE@sha256:…, from a registry that the nodes reach; make the pull secret in the tool's namespace.",
 		Sources:    []string{"Kubernetes docs, \"Images\", image names and pull policy", "pkg/kubelet/images/image_manager.go, v1.37.2"},
 		Operations: []string{Migrate, Rollback},
+		Given:      func(in Input) bool { return in.HelperImage != "" },
 		Advises:    true,
 		Needs:      []string{cluster.PartPods},
 		Run: func(in Input) []Finding {

@@ -39,7 +39,9 @@ func drm088() Check {
 			}
 			late := nodeGroups{}
 			for _, v := range targets {
-				here = append(here, v.Node)
+				if !in.withoutDaemonSet(v) { // or else the label would not keep its plugin away (DRM004)
+					here = append(here, v.Node)
+				}
 				if !first.IsZero() && unmarked(v.Node) && v.Node.CreationTimestamp.After(first) {
 					late.add("came after the pool's first node had been moved, and without its labels", v.Node.Name)
 				}

@@ -17,6 +17,7 @@ func drm093() Check {
 		Sources:    []string{"NVIDIA/k8s-device-plugin, health checks", "kubernetes-sigs/dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin"},
 		Advises:    true,
 		Operations: []string{Migrate},
+		Given:      byReports,
 		Run: func(in Input) []Finding {
 			var out []Finding
 			for _, w := range in.witnesses() {

@@ -18,5 +18,7 @@ func advertisement() []Check {
 		drm058(),
 		drm059(),
 		drm093(),
+		drm094(),
+		drm095(),
 	}
 }

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
@@ -77,9 +78,16 @@ func Examine(inputs []Input, codes []string) *Report {
 			r.Into = in.Other.Name
 		}
 	}
-	for _, in := range inputs {
+	// Each run reads the Snapshot alone, and has indexes of its own.
+	found := make([][]Finding, len(inputs))
+	var runs sync.WaitGroup
+	for i, in := range inputs {
 		in.reported = sides
-		r.merge(run(in, asked))
+		runs.Go(func() { found[i] = run(in, asked) })
+	}
+	runs.Wait()
+	for _, findings := range found {
+		r.merge(findings)
 	}
 	Sort(r.Findings)
 	for _, c := range All() {

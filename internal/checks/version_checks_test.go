@@ -25,7 +25,7 @@ func TestDRM031(t *testing.T) {
 		{"nothing", Migrate, prepared, servedAPI(), []string{"blocker server"}, "DRA is off"},
 		// Slices were read as v1, so it is served.
 		{"discovery was not answered", Migrate, prepared, both(servedAPI(), unread(cluster.PartResourceAPI)), nil, ""},
-		{"files do not tell", Migrate, prepared, both(servedAPI(), unread(cluster.PartResourceAPI), fromFiles), []string{"info server"}, "the files do not tell"},
+		{"files do not tell", Migrate, prepared, both(servedAPI(), unread(cluster.PartResourceAPI), fromFiles), []string{"unknown server"}, "the files do not tell"},
 		{"files tell", Migrate, prepared, both(servedAPI("v1beta1"), fromFiles), []string{"blocker server"}, ""},
 		{"the way back", Rollback, migrated, servedAPI(), nil, ""},
 	})
@@ -51,13 +51,13 @@ func TestDRM032(t *testing.T) {
 		{"off", Migrate, prepared, both(serverVersion("v1.36.3", ""), gates(nil, er)), []string{"blocker server"}, "DRAExtendedResource of the API server is off (kubernetes_feature_enabled"},
 		{"off, before prepare", Prepare, untouched, both(serverVersion("v1.36.3", ""), gates(nil, er)), []string{"blocker server"}, ""},
 		{"off, on the way back", Rollback, migrated, both(serverVersion("v1.36.3", ""), gates(nil, er)), nil, ""},
-		{"not seen, and why", Migrate, prepared, both(serverVersion("v1.36.3", ""), gates(nil, nil), unread(cluster.PartFeatures)), []string{"info server"}, "forbidden"},
-		{"not seen, of files", Migrate, prepared, both(serverVersion("v1.36.3", ""), gates(nil, nil)), []string{"info server"}, "unless somebody switched it off"},
-		{"not seen and locked, but an older release is emulated", Migrate, prepared, both(serverVersion("v1.37.2", "1.36"), gates(nil, nil)), []string{"info server"}, "in Kubernetes 1.36"},
+		{"not seen, and why", Migrate, prepared, both(serverVersion("v1.36.3", ""), gates(nil, nil), unread(cluster.PartFeatures)), []string{"unknown server"}, "forbidden"},
+		{"not seen, of files", Migrate, prepared, both(serverVersion("v1.36.3", ""), gates(nil, nil)), []string{"unknown server"}, "unless somebody switched it off"},
+		{"not seen and locked, but an older release is emulated", Migrate, prepared, both(serverVersion("v1.37.2", "1.36"), gates(nil, nil)), []string{"unknown server"}, "in Kubernetes 1.36"},
 	})
 	// K2.1: alpha and off up to 1.35, which DRM001 refuses; beta and on in 1.36; locked on
 	// since 1.37.
-	for version, want := range map[string]string{"v1.34.4": "", "v1.35.4": "", "v1.36.3": "info", "v1.37.2": "", "v1.38.0-beta.0": ""} {
+	for version, want := range map[string]string{"v1.34.4": "", "v1.35.4": "", "v1.36.3": "unknown", "v1.37.2": "", "v1.38.0-beta.0": ""} {
 		s := prepared()
 		both(serverVersion(version, ""), gates(nil, nil))(s)
 		if got := strings.Join(brief(Run(s.of(Migrate)), "DRM032"), " "); got != strings.TrimSpace(want+" server") && !(want == "" && got == "") {

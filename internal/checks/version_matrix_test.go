@@ -20,7 +20,7 @@ var supported = [...]string{"v1.34.4", "v1.35.4", "v1.36.3", "v1.37.2", "v1.38.0
 // what that release's own rules make of it.
 func TestSeverityByVersion(t *testing.T) {
 	t.Parallel()
-	const b, w, i, none = Blocker, Warning, Info, Severity("")
+	const b, w, none = Blocker, Warning, Severity("")
 	for _, row := range []struct {
 		code, state string
 		change      func(*state)
@@ -35,7 +35,7 @@ func TestSeverityByVersion(t *testing.T) {
 			}
 		}, [...]Severity{b, b, none, none, none}},
 		// Locked since 1.37; in 1.36 somebody may have switched it off.
-		{"DRM032", "the gate is not seen", gates(nil, nil), [...]Severity{none, none, i, none, none}},
+		{"DRM032", "the gate is not seen", gates(nil, nil), [...]Severity{none, none, Unknown, none, none}},
 		// kubernetes/kubernetes#141110: one of two classes goes, and the mapping is lost.
 		{"DRM005", "two classes with the name", func(s *state) {
 			s.Classes = []resourcev1.DeviceClass{class("a"), class("b")}

@@ -17,6 +17,9 @@ type Witness struct {
 	Double []string
 	// Held is true if one of them is held by both, not only offered.
 	Held bool
+	// Undecided says why the node cannot tell whether a device is in two hands; empty if
+	// it can.
+	Undecided string
 	// GPUs are the UUIDs that the hardware shows, each with the UUIDs of its partitions;
 	// nil if it was not looked at, or not all of it could be read.
 	GPUs map[string][]string

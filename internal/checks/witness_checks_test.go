@@ -4,7 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
 // probed is a node that was asked at noon.
@@ -63,5 +66,50 @@ func TestDRM093(t *testing.T) {
 		{"ids that are no UUIDs", Migrate, prepared, is(two, "0", "1"), nil, ""},
 		{"the hardware was not looked at", Migrate, prepared, is(nil, a), nil, ""},
 		{"a node that has moved", Migrate, migrated, is(two), nil, ""},
+	})
+}
+
+// A node that was asked and could not tell, and one that was not asked, are not clean.
+func TestDRM094(t *testing.T) {
+	t.Parallel()
+	open := func(w *Witness) { w.Undecided = "hardware: NVML is not there" }
+	clean := func(*Witness) {}
+	try(t, "DRM094", []given{
+		{"nobody was asked", Migrate, prepared, nil, nil, ""},
+		{"all have answered", Migrate, prepared, both(probed("n1", clean), probed("n2", clean)), nil, ""},
+		{"one could not tell", Migrate, prepared, both(probed("n1", open), probed("n2", clean)), []string{"unknown node/n1"}, "cannot be told whether a device is in two hands: hardware: NVML is not there"},
+		{"one was not asked", Migrate, prepared, probed("n1", clean), []string{"unknown node/n2"}, "no report is of it"},
+		{"before a rollback", Rollback, migrated, probed("n1", clean), []string{"unknown node/n2"}, ""},
+		{"a double is DRM058's", Migrate, prepared, both(probed("n1", func(w *Witness) { open(w); w.Double = []string{"x"} }), probed("n2", clean)), nil, ""},
+		{"only another pool was asked", Migrate, prepared, probed("m1", clean), []string{"unknown pool/gpu"}, "nodes n1, n2: no report is of it"},
+	})
+}
+
+// A move into another pool asks the nodes of both.
+func TestReportsOfBothSides(t *testing.T) {
+	t.Parallel()
+	s := prepared()
+	probed("m1", func(w *Witness) { w.Double, w.Held = []string{"pod a and pod b have GPU-1"}, true })(s)
+	in := s.of(Migrate)
+	got := brief(RunBoth(in, cluster.NodePool{Name: "new", Nodes: []string{"m1"}}), "DRM058")
+	if diff := cmp.Diff([]string{"blocker node/m1"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDRM095(t *testing.T) {
+	t.Parallel()
+	leftover := func(s *state) { s.addPod("left", "n1", 1) }
+	try(t, "DRM095", []given{
+		{"nobody", Verify, migrated, nil, nil, ""},
+		{"a pod of the plugin on a node that is on DRA", Verify, migrated, leftover, []string{"blocker node/n1"}, "is on DRA, and pod/team/left got its device by the plugin"},
+		{"before the rest of the pool moves", Migrate, migrated, leftover, []string{"blocker node/n1"}, ""},
+		{"while a run has the node closed", Migrate, migrated, both(leftover, taint("n1", "dramigrate.dev/switching")), []string{"warning node/n1"}, ""},
+		{"the way back ends it", Rollback, migrated, leftover, []string{"warning node/n1"}, ""},
+		{"a pod that DRA serves", Verify, migrated, func(s *state) {
+			leftover(s)
+			s.bridge("left", gpu, "n1", "gpu-0")
+		}, nil, ""},
+		{"a node of the plugin", Migrate, prepared, leftover, nil, ""},
 	})
 }

@@ -156,9 +156,6 @@ func (o *checkOptions) run(ctx context.Context) error {
 			return err
 		}
 		for _, input := range sides {
-			if o.app.offline() {
-				input.Rights = nil // files have no caller
-			}
 			inputs, needs = append(inputs, input), append(needs, input.Rights...)
 		}
 	}
@@ -168,6 +165,9 @@ func (o *checkOptions) run(ctx context.Context) error {
 		}
 	}
 	r := checks.Examine(inputs, o.only)
+	if err := o.askedOfNothing(r); err != nil {
+		return err
+	}
 	if err := o.print(r); err != nil {
 		return err
 	}
@@ -249,6 +249,16 @@ func (o *checkOptions) complete() (plan.Settings, []plan.Operation, error) {
 	return plan.Settings{
 		Drain: o.drain, Skips: skips, DeleteEmptyDir: o.deleteEmptyDir, EvictUnmanaged: o.evictUnmanaged,
 	}, operations, err
+}
+
+// askedOfNothing refuses a check by name that has nothing here to judge by.
+func (o *checkOptions) askedOfNothing(r *checks.Report) error {
+	for _, code := range o.only {
+		if !slices.ContainsFunc(r.Checks, func(c checks.Outcome) bool { return c.Code == code }) {
+			return usageError("--only: %s judges by what `dramigrate plan` is given and check is not: `dramigrate explain %s` says by what", code, code)
+		}
+	}
+	return nil
 }
 
 // completeOnly refuses a check that no operation asks: it would pass without having run.

@@ -67,7 +67,7 @@ cluster still asks for the same plan; 'dramigrate apply --help' says what that i
 	s.StringVar(&o.verb, "for", "apply", "the verb that the plan is for: apply, rollback, prepare or unprepare")
 	s.StringVar(&o.out, "out", "", "save the plan to this file, as YAML")
 	addProbeGate(cmd, &o.probe)
-	s.StringVar(&o.reports, "reports", "", "folder of NodeReports, as 'dramigrate probe POOL --save' writes it, to judge by what the nodes said (DRM058, DRM059, DRM093)")
+	s.StringVar(&o.reports, "reports", "", "folder of NodeReports, as 'dramigrate probe POOL --save' writes it, to judge by what the nodes said (DRM058, DRM059, DRM093, DRM094)")
 	offerFiles(cmd, "reports", cobra.ShellCompDirectiveFilterDirs)
 	s.BoolVar(&o.detail, "detailed-exitcode", false, "exit with 2 if the plan changes anything")
 	offer(cmd, "for", "apply", "rollback", "prepare", "unprepare")

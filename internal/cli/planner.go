@@ -78,12 +78,25 @@ func (p *planner) look(ctx context.Context) (*plan.Plan, *cluster.Snapshot, erro
 	if err != nil || p.app.offline() {
 		return made, s, err
 	}
+	if p.asksForGate(made) {
+		again := *p
+		again.probeGate = true
+		return again.look(ctx)
+	}
 	// Which rights a plan needs is known by the plan.
 	if asked, err := p.app.mayRun(ctx, s, made); err != nil || !asked {
 		return made, s, err
 	}
 	made, err = plan.Build(in, s)
 	return made, s, err
+}
+
+// asksForGate says that a run would go on without knowing whether the feature gate is on.
+// Whoever is about to have the DeviceClass made may as well ask by one that is not stored.
+func (p *planner) asksForGate(made *plan.Plan) bool {
+	return p.runs && !p.probeGate && slices.ContainsFunc(made.Findings, func(f checks.Finding) bool {
+		return f.Code == "DRM032" && f.Severity == checks.Unknown
+	})
 }
 
 // find resolves the pool. For a rollback the journal counts as well: its selector if

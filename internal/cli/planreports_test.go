@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,8 +95,8 @@ func TestPlanByReports(t *testing.T) {
 		{"in two hands", []func(*nodeprobe.NodeReport){twoHands}, ExitBlocked, "DRM058 blocker node/a-1",
 			"by the node's own word, a device is in two hands: pod team/legacy holds it by the plugin, and pod team/claims holds it by claim team/explicit"},
 		{"an hour old", []func(*nodeprobe.NodeReport){aged}, ExitOK, "DRM059 warning node/a-1", "its report is of 1969-12-31T22:59:59Z"},
-		{"of a node that is not there", []func(*nodeprobe.NodeReport){twoHands, of("z-9")}, ExitOK, "DRM059 warning node/z-9", "is of a node that is not in the cluster"},
-		{"of another pool's node", []func(*nodeprobe.NodeReport){twoHands, of("b-1")}, ExitOK, "", ""},
+		{"of a node that is not there", []func(*nodeprobe.NodeReport){twoHands, of("z-9")}, ExitUnknown, "DRM094 unknown node/a-1, DRM059 warning node/z-9", "is of"},
+		{"of another pool's node", []func(*nodeprobe.NodeReport){twoHands, of("b-1")}, ExitUnknown, "DRM094 unknown node/a-1", "no report is of it"},
 		{"a GPU that the plugin does not offer", []func(*nodeprobe.NodeReport){func(r *nodeprobe.NodeReport) {
 			r.Advertised["nvidia.com/gpu"] = r.Advertised["nvidia.com/gpu"][:1]
 		}}, ExitOK, "DRM093 warning node/a-1", "the hardware shows GPU-46f59cc3-2558-51a1-8097-00000000000b that the plugin does not offer"},
@@ -124,7 +125,7 @@ func TestPlanByReports(t *testing.T) {
 			}
 			var found []string
 			for _, f := range p.Findings {
-				if f.Code == "DRM058" || f.Code == "DRM059" || f.Code == "DRM093" {
+				if slices.Contains([]string{"DRM058", "DRM059", "DRM093", "DRM094"}, f.Code) {
 					found = append(found, f.Code+" "+string(f.Severity)+" "+f.Object)
 					if !strings.Contains(f.Message, tt.says) || tt.says == "" || f.Remedy == "" {
 						t.Errorf("%s says %q (next: %q), want %q", f.Code, f.Message, f.Remedy, tt.says)

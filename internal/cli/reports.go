@@ -16,6 +16,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/nodeprobe"
 	"github.com/dramigrate/dramigrate/internal/poolprobe"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 const (
@@ -80,6 +81,23 @@ func readBounded(name string) ([]byte, error) {
 	return data, err
 }
 
+// undecided says why a report's verdict is open.
+func undecided(r *nodeprobe.NodeReport) string {
+	var why []string
+	for _, u := range r.Unknown {
+		why = append(why, u.Part+": "+u.Reason)
+	}
+	for i := range r.Devices {
+		if d := &r.Devices[i]; d.Verdict == nodeprobe.Undecided {
+			why = append(why, d.Reasons...)
+		}
+	}
+	if len(why) == 0 {
+		return "the report does not say why"
+	}
+	return words.Few(3, why)
+}
+
 // witness is what checks take of a report.
 func witness(r *nodeprobe.NodeReport, now time.Time) checks.Witness {
 	w := checks.Witness{Node: r.Node, Time: r.Time, Aged: now.Sub(r.Time) > freshFor, Offered: r.Advertised}
@@ -89,6 +107,9 @@ func witness(r *nodeprobe.NodeReport, now time.Time) checks.Witness {
 			w.Double = append(w.Double, d.Reasons...)
 			w.Held = w.Held || d.Verdict == nodeprobe.DoubleHeld
 		}
+	}
+	if r.Verdict == nodeprobe.Undecided {
+		w.Undecided = undecided(r)
 	}
 	unread := slices.ContainsFunc(r.Unknown, func(u nodeprobe.Unknown) bool { return u.Part == nodeprobe.PartHardware })
 	if r.Hardware != nil && r.Hardware.Devices != nil && !unread {

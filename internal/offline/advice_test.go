@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,5 +131,28 @@ func TestReadRefusesForAdvice(t *testing.T) {
 	lease := "---\n{kind: Lease, apiVersion: coordination.k8s.io/v1, metadata: {name: l, namespace: " + toolNamespace + "}, spec: {renewTime: 2026-01-01T00:00:00.500000Z}}\n"
 	if _, _, err := fromText(t, nodeYAML+pod+pod+lease+lease); err != nil {
 		t.Error(err)
+	}
+}
+
+// What kubectl got as resource.k8s.io/v1, be it an empty list, shows that v1 is served; a
+// list without a version does not.
+func TestServedByWhatWasGiven(t *testing.T) {
+	t.Parallel()
+	nodes := "apiVersion: v1\nkind: NodeList\nitems: [{metadata: {name: n}}]\n"
+	for text, want := range map[string]bool{
+		nodes: false,
+		nodes + "---\napiVersion: resource.k8s.io/v1\nkind: ResourceSliceList\nitems: []\n":      true,
+		nodes + "---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: c}\n":  true,
+		nodes + "---\napiVersion: resource.k8s.io/v1beta1\nkind: ResourceSliceList\nitems: []\n": false,
+		nodes + "---\napiVersion: v1\nkind: List\nitems: []\n":                                   false,
+	} {
+		s, _, err := Read(t.Context(), []string{Stdin}, Options{Advice: true, Stdin: strings.NewReader(text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, unknown := s.IsUnknown(cluster.PartResourceAPI)
+		if got := !unknown && slices.Equal(s.API.ResourceVersions, []string{"v1"}); got != want {
+			t.Errorf("served %v, unknown %v, want %v for\n%s", s.API.ResourceVersions, unknown, want, text)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,6 +44,8 @@ type collector struct {
 	spoilt        map[string]string
 	// files counts the objects that were taken, ignored the others, both by kind.
 	files, ignored map[string]int
+	// servesDRA is true if something is of the version of resource.k8s.io that is read.
+	servesDRA bool
 	// queries are those of each object that has some, by part.
 	queries map[string][][]cluster.Query
 	// uncounted says that the header does not tell how many objects follow.
@@ -206,6 +209,7 @@ func (c *collector) endList(l *list, raw []byte, at place) error {
 			if parts = []string{r.part}; gv != r.version {
 				c.outdated(r, single, gv)
 			}
+			c.served(gv)
 		} else if named := partOf(at.file); single == "" && named != "" {
 			parts = []string{named}
 		}
@@ -297,6 +301,7 @@ func (c *collector) take(raw []byte, assumed head, at place) (part string, err e
 		c.ignore(h.Kind)
 		return "", nil
 	}
+	c.served(gv)
 	used, err := r.put(c, raw, id, at)
 	if err != nil {
 		return "", at.fail("%s %s: %w", h.Kind, strings.TrimPrefix(id.namespace+"/"+id.name, "/"), err)
@@ -361,6 +366,14 @@ func (c *collector) unique(id identity, at place, index int, former func(i int) 
 func (c *collector) spoil(part, why string) {
 	if c.spoilt[part] == "" {
 		c.spoilt[part] = why
+	}
+}
+
+// served notes that a server has given something in a version of an API: kubectl prints
+// what it got.
+func (c *collector) served(gv schema.GroupVersion) {
+	if c.now.header == nil && gv == resourcev1.SchemeGroupVersion {
+		c.servesDRA = true
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/version"
 	kjson "sigs.k8s.io/json"
 
@@ -98,6 +99,9 @@ const (
 // snapshot is what was collected. Nodes must be there, as when a cluster is read.
 func (c *collector) snapshot(sources []string) (*cluster.Snapshot, error) {
 	c.joinQueries()
+	if c.servesDRA && c.advice && len(c.out.API.ResourceVersions) == 0 {
+		c.out.API.ResourceVersions = []string{resourcev1.SchemeGroupVersion.Version}
+	}
 	for _, part := range parts(c.namespace) {
 		if cluster.IsAdvice(part) && !c.advice {
 			continue

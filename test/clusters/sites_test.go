@@ -190,7 +190,7 @@ func doubleAdvertised() site {
 				// The run goes on: the closed node first. The node with two mechanisms stops
 				// everything, and has to settle again: its kubelet has met the plugin since.
 				op: plan.Migrate, pool: "gpu-a", refused: true, class: "adopt gpu.nvidia.com",
-				findings: []string{"blocker DRM010 node/" + n("12"), "warning DRM122 pool/gpu-a"},
+				findings: []string{"blocker DRM010 node/" + n("12"), "blocker DRM095 node/" + n("12"), "warning DRM122 pool/gpu-a"},
 				batches:  n("13") + " | " + n("12") + " | " + n("14"),
 				skipped:  []string{n("11") + " is on DRA already, by run r-20260914-0841-7k2q"},
 				// The record of a failed attempt by DRA makes no pod DRA-backed.
@@ -198,7 +198,7 @@ func doubleAdvertised() site {
 			},
 			{
 				op: plan.Rollback, pool: "gpu-a", refused: true,
-				findings: []string{"blocker DRM010 node/" + n("12"), "warning DRM122 pool/gpu-a"},
+				findings: []string{"blocker DRM010 node/" + n("12"), "warning DRM095 node/" + n("12"), "warning DRM122 pool/gpu-a"},
 				batches:  n("13") + " | " + n("11") + " | " + n("12"),
 				skipped:  []string{n("14") + " is on the device plugin"},
 				// Of the pods of node 12 the one without a claim stays: it has a GPU of the

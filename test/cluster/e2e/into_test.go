@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/dramigrate/dramigrate/test/cluster/cluster"
@@ -17,8 +18,8 @@ import (
 )
 
 // bornOnDRA is a node of a pool that brings no plugin and has the driver from the start.
-func bornOnDRA(name string) cluster.NodeSpec {
-	n := GPUNode(name, "new", 1)
+func bornOnDRA(name, pool string) cluster.NodeSpec {
+	n := GPUNode(name, pool, 1)
 	n.Labels["dramigrate.dev/allocation"] = "dra"
 	return n
 }
@@ -31,7 +32,7 @@ func TestIntoNewPool(t *testing.T) {
 	old, taking := []string{"old-1", "old-2"}, []string{"new-1", "new-2"}
 	f := newFixture(t, BenchOptions{
 		Kubelet: cluster.KubeletQuick, Plugin: manifests.PluginOfNodes(old...),
-		Nodes: []cluster.NodeSpec{GPUNode("old-1", "old", 1), GPUNode("old-2", "old", 1), bornOnDRA("new-1"), bornOnDRA("new-2")},
+		Nodes: []cluster.NodeSpec{GPUNode("old-1", "old", 1), GPUNode("old-2", "old", 1), bornOnDRA("new-1", "new"), bornOnDRA("new-2", "new")},
 	})
 	before := map[string]nodeIs{}
 	for _, n := range old {
@@ -156,30 +157,43 @@ func (f *fixture) template(name string) string {
 
 // TestIntoKilledAtEachRequest kills the move into a new pool, and its way back, at each of
 // their mutating requests, before the server sees it and after it has answered in turns:
-// the same command goes on, or the way back does, and leaves nothing behind.
+// the same command goes on, or the way back does, and leaves nothing behind. Two pairs of
+// pools share the work.
 func TestIntoKilledAtEachRequest(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, BenchOptions{
-		Kubelet: cluster.KubeletQuick, Plugin: manifests.PluginOfNodes("old-1"),
-		Nodes: []cluster.NodeSpec{GPUNode("old-1", "old", 1), bornOnDRA("new-1")},
-	})
-	before := f.look("old-1")
-	f.ok(f.Apply(f.ctx, manifests.Workload("default", "train", 1, map[string]string{"nvidia.com/gpu.present": "true"})))
-	f.ok(f.WorkloadReady(f.ctx, "train", 1))
+	pairs := []string{"a", "b"}
+	var nodes []cluster.NodeSpec
+	for _, p := range pairs {
+		nodes = append(nodes, GPUNode("old-"+p, "old-"+p, 1), bornOnDRA("new-"+p, "new-"+p))
+	}
+	f := newFixture(t, BenchOptions{Kubelet: cluster.KubeletQuick, Plugin: manifests.PluginOfNodes("old-a", "old-b"), Nodes: nodes})
+	before := map[string]nodeIs{}
+	for _, p := range pairs {
+		before[p] = f.look("old-" + p)
+		w := manifests.Workload("default", "train-"+p, 1, nil)
+		w.Spec.Template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: PoolLabel, Operator: corev1.NodeSelectorOpIn, Values: []string{"old-" + p, "new-" + p}}},
+			}}},
+		}}
+		f.ok(f.Apply(f.ctx, w))
+		f.ok(f.WorkloadReady(f.ctx, "train-"+p, 1))
+	}
 	f.prepare()
-	into := apply("old", "--into", "new")
-	f.ok(Eventually(f.ctx, patience, func() string {
-		if r := f.Tool.Run(f.ctx, "plan", "old", "--into", "new"); r.Code != 0 {
-			return r.String()
-		}
-		return ""
-	}))
+	for _, p := range pairs {
+		f.ok(Eventually(f.ctx, patience, func() string {
+			if r := f.Tool.Run(f.ctx, "plan", "old-"+p, "--into", "new-"+p); r.Code != 0 {
+				return r.String()
+			}
+			return ""
+		}))
+	}
 
-	steps, r := f.kill(-1, faultproxy.Before, into...)
+	steps, r := f.kill(-1, faultproxy.Before, apply("old-a", "--into", "new-a")...)
 	if r.Code != 0 {
 		t.Fatal(r)
 	}
-	back, r := f.kill(-1, faultproxy.Before, rollback("old")...)
+	back, r := f.kill(-1, faultproxy.Before, rollback("old-a")...)
 	if r.Code != 0 {
 		t.Fatal(r)
 	}
@@ -187,31 +201,51 @@ func TestIntoKilledAtEachRequest(t *testing.T) {
 	if steps < 8 || back < 8 {
 		t.Fatal("fewer than their steps need; does the proxy see them?")
 	}
+	work := make(chan int, max(steps, back))
+	for n := range max(steps, back) {
+		work <- n + 1
+	}
+	close(work)
+	for _, p := range pairs {
+		t.Run(p, func(t *testing.T) {
+			t.Parallel()
+			f := &fixture{T: t, Bench: f.Bench, ctx: f.ctx}
+			for n := range work {
+				f.killedInto(p, n, n <= steps && n%3 == 0, before[p])
+			}
+		})
+	}
+}
+
+// killedInto kills the move of one pair of pools at its n-th request, and its way back
+// likewise; turn says to turn back once before.
+func (f *fixture) killedInto(pair string, n int, turn bool, before nodeIs) {
+	f.Helper()
+	old, fresh, train := "old-"+pair, "new-"+pair, "train-"+pair
+	into := apply(old, "--into", fresh)
+	moment := []faultproxy.Moment{faultproxy.Before, faultproxy.After}[n%2]
+	what := fmt.Sprintf("killed %s request %d", moment, n)
 	restored := func(what string) {
-		t.Helper()
-		f.asBefore("old-1", before)
-		f.closed("new-1")
-		if why := f.WorkloadReady(f.ctx, "train", 1); why != "" {
-			t.Fatalf("%s: %s", what, why)
+		f.Helper()
+		f.asBefore(old, before)
+		f.closed(fresh)
+		if why := f.WorkloadReady(f.ctx, train, 1); why != "" {
+			f.Fatalf("%s: %s", what, why)
 		}
 	}
-	for n := 1; n <= max(steps, back); n++ {
-		moment := []faultproxy.Moment{faultproxy.Before, faultproxy.After}[n%2]
-		what := fmt.Sprintf("killed %s request %d", moment, n)
-		if n <= steps && n%3 == 0 {
-			f.kill(n, moment, into...)
-			f.run(0, rollback("old")...)
-			restored(what + ", then rollback")
-		}
-		f.kill(n, moment, into...) // beyond the last request it just runs
-		f.run(0, into...)
-		f.ok(f.WorkloadReady(f.ctx, "train", 1))
-		if on := f.onDRA("train", "new-1"); on != 1 {
-			t.Fatalf("%s and resumed: %d pods on the new node, want 1", what, on)
-		}
-		f.closed("old-1")
-		f.kill(n, moment, rollback("old")...)
-		f.run(0, rollback("old")...)
-		restored(what)
+	if turn {
+		f.kill(n, moment, into...)
+		f.run(0, rollback(old)...)
+		restored(what + ", then rollback")
 	}
+	f.kill(n, moment, into...) // beyond the last request it just runs
+	f.run(0, into...)
+	f.ok(f.WorkloadReady(f.ctx, train, 1))
+	if on := f.onDRA(train, fresh); on != 1 {
+		f.Fatalf("%s and resumed: %d pods on the new node, want 1", what, on)
+	}
+	f.closed(old)
+	f.kill(n, moment, rollback(old)...)
+	f.run(0, rollback(old)...)
+	restored(what)
 }
