@@ -85,7 +85,7 @@ func (o *rbacOptions) run(verbs []string) error {
 	if err != nil {
 		return err
 	}
-	roles := report.Roles{Grants: grants, Notes: o.notes(subjects)}
+	roles := report.Roles{Grants: grants, Notes: o.notes(grants, subjects)}
 	for _, g := range grants {
 		if slices.Contains(g.Namespaces(), o.app.namespace) {
 			roles.Namespace = plan.Namespace(o.app.namespace)
@@ -189,12 +189,15 @@ func rulesOfDriver(verb string, objects []*unstructured.Unstructured) ([]access.
 	return rules, nil
 }
 
-func (o *rbacOptions) notes(subjects []rbacv1.Subject) []string {
+func (o *rbacOptions) notes(grants []access.Grant, subjects []rbacv1.Subject) []string {
 	notes := []string{"What dramigrate " + o.app.build.Version + " needs, and no more."}
 	if len(subjects) == 0 {
 		notes = append(notes, "Bound to nobody: give --user, --group or --serviceaccount.")
 	}
-	if o.manifests.manifests == "" {
+	installs := func(g access.Grant) bool {
+		return slices.Contains(g.For, access.Prepare) || slices.Contains(g.For, access.Unprepare)
+	}
+	if o.manifests.manifests == "" && slices.ContainsFunc(grants, installs) {
 		notes = append(notes, "To install or remove a driver, prepare and unprepare also need the rights to make, change and delete each object of its manifests, and for its roles all that they grant: give --driver-manifests DIR to have them here.")
 	}
 	return notes
