@@ -30,7 +30,7 @@ func savedReport(t *testing.T, edit func(*nodeprobe.NodeReport)) string {
 		return nvml.Device{UUID: uuid, PCIBusID: address, MIG: []nvml.MIGDevice{}, Processes: []nvml.Process{}}
 	}
 	r := nodeprobe.NodeReport{
-		APIVersion: nodeprobe.APIVersion, Kind: nodeprobe.Kind, Node: "a-1", Time: time.Unix(-60, 0).UTC(), ListCalled: true,
+		APIVersion: nodeprobe.APIVersion, Kind: nodeprobe.Kind, Node: "a-1", Time: time.Unix(-60, 0).UTC(), ListCalled: true, Verdict: nodeprobe.Clean,
 		Parts:      []nodeprobe.Part{nodeprobe.AskKubelet, nodeprobe.AskNVML},
 		Advertised: map[string][]string{"nvidia.com/gpu": {first, second}}, Holders: []nodeprobe.Holder{},
 		Hardware: &nvml.Host{Devices: []nvml.Device{board(first, "0000:1b:00.0"), board(second, "0000:3b:00.0")}},
@@ -94,6 +94,16 @@ func TestPlanByReports(t *testing.T) {
 		{"clean", nil, ExitOK, "", ""},
 		{"in two hands", []func(*nodeprobe.NodeReport){twoHands}, ExitBlocked, "DRM058 blocker node/a-1",
 			"by the node's own word, a device is in two hands: pod team/legacy holds it by the plugin, and pod team/claims holds it by claim team/explicit"},
+		{"in two hands, without a reason", []func(*nodeprobe.NodeReport){twoHands, func(r *nodeprobe.NodeReport) {
+			for i := range r.Devices {
+				r.Devices[i].Reasons = nil
+			}
+		}}, ExitBlocked, "DRM058 blocker node/a-1", "of which the report says no more"},
+		{"in two hands, on no device", []func(*nodeprobe.NodeReport){func(r *nodeprobe.NodeReport) { r.Verdict = nodeprobe.DoubleHeld }},
+			ExitBlocked, "DRM058 blocker node/a-1", "in two hands: the report does not say which device"},
+		{"it could not tell", []func(*nodeprobe.NodeReport){func(r *nodeprobe.NodeReport) {
+			r.Verdict, r.Unknown = nodeprobe.Undecided, []nodeprobe.Unknown{{Part: "holders", Reason: "no socket"}}
+		}}, ExitUnknown, "DRM094 unknown node/a-1", "cannot be told whether a device is in two hands: holders: no socket"},
 		{"an hour old", []func(*nodeprobe.NodeReport){aged}, ExitOK, "DRM059 warning node/a-1", "its report is of 1969-12-31T22:59:59Z"},
 		{"of a node that is not there", []func(*nodeprobe.NodeReport){twoHands, of("z-9")}, ExitUnknown, "DRM094 unknown node/a-1, DRM059 warning node/z-9", "is of"},
 		{"of another pool's node", []func(*nodeprobe.NodeReport){twoHands, of("b-1")}, ExitUnknown, "DRM094 unknown node/a-1", "no report is of it"},
@@ -153,6 +163,10 @@ func TestPlanByReportsRefuses(t *testing.T) {
 		{"empty", map[string]string{"a-1.json": ""}, "Error: --reports DIR: a-1.json: is no NodeReport: it has neither apiVersion nor kind"},
 		{"another document of ours", map[string]string{"a-1.json": `{"apiVersion":"dramigrate.dev/v1alpha1","kind":"PoolProbe"}`}, "Error: --reports DIR: a-1.json: is a dramigrate.dev/v1alpha1 PoolProbe, not a "},
 		{"one of two", map[string]string{"a-1.json": fresh, "a-2.json": fresh[:len(fresh)-2]}, "Error: --reports DIR: a-2.json: is no NodeReport, or not the whole of one: "},
+		{"of tomorrow", map[string]string{"a-1.json": savedReport(t, func(r *nodeprobe.NodeReport) { r.Time = time.Unix(86400, 0).UTC() })},
+			"Error: --reports DIR: a-1.json: is of 1970-01-02T00:00:00Z, which has yet to come"},
+		{"a verdict of its own", map[string]string{"a-1.json": savedReport(t, func(r *nodeprobe.NodeReport) { r.Verdict = "fine" })},
+			`Error: --reports DIR: a-1.json: has the verdict "fine", which is none`},
 		{"two of one node", map[string]string{"a-1.json": fresh, "copy.yaml": fresh}, "Error: --reports DIR: copy.yaml: is a second report of node a-1; keep the newer one"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
@@ -31,6 +32,10 @@ func (f *poolFlags) complete(args []string) error {
 		f.arg = args[0]
 	case f.name != "" && f.selector == "":
 		f.arg = f.name
+	}
+	// As the labels name pools: it stands in commands that people copy.
+	if bad := validation.IsValidLabelValue(f.name); len(bad) > 0 {
+		return usageError("--pool %q: %s", f.name, bad[0])
 	}
 	return nil
 }

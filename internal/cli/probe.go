@@ -59,7 +59,7 @@ something that would prove a node clean could not be seen.`,
 		Example: `  dramigrate probe pool-a
   dramigrate probe pool-a --driver-root /run/nvidia/driver --processes
   dramigrate probe pool-a --node gpu-7 -o wide
-  dramigrate probe pool-a --save reports && dramigrate plan pool-a --reports reports`,
+  dramigrate probe pool-a --save reports; dramigrate plan pool-a --reports reports`,
 		ValidArgsFunction: completePools(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.pool.complete(args); err != nil {

@@ -41,17 +41,24 @@ func (w *podWay) recall(journal *cluster.Journal, reachGiven bool) {
 	}
 }
 
-// lastWithPods is the pool's last run that had an image for helper pods.
+// lastWithPods is the pool's last run that had an image for helper pods and went to its
+// end, or if there is none the last that had one: the image of a run that has stopped may
+// be what it stopped at.
 func lastWithPods(journal *cluster.Journal) *cluster.RunRecord {
 	if journal == nil {
 		return nil
 	}
+	var last *cluster.RunRecord
 	for i := range slices.Backward(journal.Runs) {
-		if r := &journal.Runs[i]; r.HelperImage != "" {
+		switch r := &journal.Runs[i]; {
+		case r.HelperImage == "":
+		case r.Outcome == cluster.RunDone:
 			return r
+		case last == nil:
+			last = r
 		}
 	}
-	return nil
+	return last
 }
 
 // recall is for verbs that make pods and run no plan. pool is "" for nodes that were

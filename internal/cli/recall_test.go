@@ -28,7 +28,10 @@ runs:
 - {id: r1, operation: migrate, who: me, toolVersion: v1, epoch: 1, planDigest: x, started: "2026-01-01T00:00:00Z", helperImage: first, helperRuntimeClass: old, outcome: stopped}
 `
 	for _, fields := range runs {
-		text += `- {id: r2, operation: migrate, who: me, toolVersion: v1, epoch: 2, planDigest: x, started: "2026-01-02T00:00:00Z", outcome: stopped, ` + fields + "}\n"
+		if !strings.Contains(fields, "outcome:") {
+			fields = "outcome: stopped, " + fields
+		}
+		text += `- {id: r2, operation: migrate, who: me, toolVersion: v1, epoch: 2, planDigest: x, started: "2026-01-02T00:00:00Z", ` + fields + "}\n"
 	}
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "dramigrate-system", Name: "pool-gpu-a", Labels: map[string]string{cluster.KindLabel: cluster.KindJournal}},
@@ -51,6 +54,7 @@ func TestRunRecallsTheHelper(t *testing.T) {
 		{"all of it", journalOf(byRoot), nil, podWay{image: "last@sha256:1", pullSecret: "s", driverRoot: "/run/nvidia/driver"}},
 		{"past a run without pods", journalOf(byRoot, none), nil, podWay{image: "last@sha256:1", pullSecret: "s", driverRoot: "/run/nvidia/driver"}},
 		{"nothing from before the last", journalOf(`helperImage: plain`), nil, podWay{image: "plain"}},
+		{"one that went to its end, not one that stopped", journalOf(`helperImage: works, outcome: done`, `helperImage: mistyped`), nil, podWay{image: "works"}},
 		{"the image is given", journalOf(byRoot), []string{"--helper-image", "other"}, podWay{image: "other", driverRoot: "/run/nvidia/driver"}},
 		{"the secret is given", journalOf(byRoot), []string{"--helper-pull-secret", "mine"}, podWay{image: "last@sha256:1", pullSecret: "mine", driverRoot: "/run/nvidia/driver"}},
 		{"the runtime class is given", journalOf(byRoot), []string{"--runtime-class", "nvidia"}, podWay{image: "last@sha256:1", pullSecret: "s", runtimeClass: "nvidia"}},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -25,6 +27,8 @@ const (
 	maxReport = 4 << 20
 	// freshFor is how long a report is taken for the present.
 	freshFor = time.Hour
+	// clockSkew is how far the clock of whoever probed may be ahead.
+	clockSkew = 5 * time.Minute
 )
 
 // readReports reads the NodeReports of a folder, and gives the digest of each file by
@@ -55,6 +59,10 @@ func readReports(dir string, now time.Time) ([]checks.Witness, map[string]string
 			return nil, nil, fmt.Errorf("%s: is a %s %s, not a %s %s", e.Name(), r.APIVersion, r.Kind, nodeprobe.APIVersion, nodeprobe.Kind)
 		case r.Node == "" || r.Time.IsZero():
 			return nil, nil, fmt.Errorf("%s: does not say its node and its time", e.Name())
+		case r.Time.After(now.Add(clockSkew)):
+			return nil, nil, fmt.Errorf("%s: is of %s, which has yet to come: see the clocks of the two machines, and probe again", e.Name(), r.Time.UTC().Format(time.RFC3339))
+		case !slices.Contains(nodeprobe.Verdicts(), r.Verdict):
+			return nil, nil, fmt.Errorf("%s: has the verdict %q, which is none; probe again", e.Name(), r.Verdict)
 		case digests[r.Node] != "":
 			return nil, nil, fmt.Errorf("%s: is a second report of node %s; keep the newer one", e.Name(), r.Node)
 		}
@@ -104,9 +112,16 @@ func witness(r *nodeprobe.NodeReport, now time.Time) checks.Witness {
 	for i := range r.Devices {
 		d := &r.Devices[i]
 		if poolprobe.IsDouble(d.Verdict) {
-			w.Double = append(w.Double, d.Reasons...)
+			reasons := d.Reasons
+			if len(reasons) == 0 {
+				reasons = []string{"device " + cmp.Or(d.UUID, strconv.Itoa(i)) + ", of which the report says no more"}
+			}
+			w.Double = append(w.Double, reasons...)
 			w.Held = w.Held || d.Verdict == nodeprobe.DoubleHeld
 		}
+	}
+	if poolprobe.IsDouble(r.Verdict) && len(w.Double) == 0 {
+		w.Double, w.Held = []string{"the report does not say which device"}, r.Verdict == nodeprobe.DoubleHeld
 	}
 	if r.Verdict == nodeprobe.Undecided {
 		w.Undecided = undecided(r)

@@ -12,7 +12,7 @@ import (
 func TestReadReports(t *testing.T) {
 	const head = `{"apiVersion":"dramigrate.dev/v1alpha1","kind":"NodeReport","node":"n1","time":"2026-11-03T12:00:00Z","kubeletSocket":"/s","holders":null,"listCalled":true,`
 	noon := time.Date(2026, 11, 3, 12, 0, 0, 0, time.UTC)
-	held := head + `"advertised":{"nvidia.com/gpu":["GPU-1"]},"devices":[{"uuid":"GPU-1","seen":true,"verdict":"double-held","advertisedBy":"both","heldBy":"both","reasons":["a/x and a/y"]}],
+	held := head + `"verdict":"double-held","advertised":{"nvidia.com/gpu":["GPU-1"]},"devices":[{"uuid":"GPU-1","seen":true,"verdict":"double-held","advertisedBy":"both","heldBy":"both","reasons":["a/x and a/y"]}],
 		"hardware":{"library":"l","devices":[{"index":0,"uuid":"GPU-1","mig":[],"processes":null,"health":{}}]}}`
 	read := func(t *testing.T, now time.Time, files map[string]string) ([]string, error) {
 		t.Helper()

@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/klog/v2"
 
@@ -170,7 +171,11 @@ func (a *app) validate() error {
 	if a.driver == "" {
 		return a.vendorDriver()
 	}
-	if bad := validation.IsDNS1123Subdomain(a.driver); len(bad) > 0 {
+	bad := validation.IsDNS1123Subdomain(a.driver)
+	if len(a.driver) > resourcev1.DriverNameMaxLength {
+		bad = append(bad, fmt.Sprintf("must have at most %d characters", resourcev1.DriverNameMaxLength))
+	}
+	if len(bad) > 0 {
 		return usageError("--driver %q: %s", a.driver, bad[0])
 	}
 	return nil

@@ -71,7 +71,7 @@ func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) 
 		return nil, nil, usageError("--plan %s: settings: %w", o.run.file, err)
 	}
 	if !o.shared() && saved.Settings.HelperImage == "" {
-		return nil, nil, usageError("--plan %s: was made without --helper-image and cannot be run", o.run.file)
+		return nil, nil, usageError("--plan %s: was made without --helper-image and cannot be run: make it anew with the image", o.run.file)
 	}
 	manifests, err := o.flags.readManifests()
 	switch {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -132,9 +133,6 @@ func (o *verifyOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := o.writeText(v, probed); err != nil {
-		return err
-	}
 	if v.Findings, err = o.app.standing(s, pool); err != nil {
 		return err
 	}
@@ -142,10 +140,17 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	outcome := verified(v.Result)
 	if code := verdict(v.Findings); v.Result == status.OK && code != ExitOK {
-		return silent{code}
+		outcome = silent{code}
 	}
-	return verified(v.Result)
+	// A file that cannot be written must not hide what was found.
+	if err := o.writeText(v, probed); err != nil && outcome == nil {
+		return err
+	} else if err != nil {
+		fmt.Fprintf(o.app.Err, "Warning: %s\n", report.Clean(err.Error()))
+	}
+	return outcome
 }
 
 // verified is the exit code of a verification.

@@ -183,6 +183,13 @@ func TestVerifyTextfileIsReplacedWhole(t *testing.T) {
 	if want := "--textfile: write " + nowhere + ": no such file or directory"; o.code != ExitError || !strings.Contains(o.err, want) {
 		t.Errorf("exit code %d, stderr %q; want %d and %q", o.code, o.err, ExitError, want)
 	}
+	// A file that cannot be written hides nothing.
+	double := movedCluster(t)
+	offers(nodeOf(t, double, movedNodes[0]), "2")
+	o = invoke(t, double, nil, done, "verify", "gpu-a", "--textfile", nowhere)
+	if o.code != ExitBlocked || !strings.Contains(o.stdout, "ADVERTISED TWICE") || !strings.Contains(o.err, "Warning: --textfile: ") {
+		t.Errorf("exit code %d, want %d, the verdict and a warning\n%s%s", o.code, ExitBlocked, o.stdout, o.err)
+	}
 }
 
 // watchVerify is a `verify --watch` of pool gpu-a.

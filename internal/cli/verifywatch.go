@@ -92,7 +92,7 @@ func (o *verifyOptions) writeText(v *status.Verification, probed *poolprobe.Resu
 	at := o.app.Clock().Now()
 	err := wholefile.Write(o.textfile, func(w io.Writer) error { return report.Metrics(w, v, probed, at) })
 	if err != nil {
-		return fmt.Errorf("--textfile: %w", err)
+		return fmt.Errorf("--textfile: %w; name a file in a folder that is there and can be written to", err)
 	}
 	return nil
 }

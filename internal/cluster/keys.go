@@ -10,6 +10,8 @@ const (
 	StateAnnotation = "dramigrate.dev/state"
 	// HelperLabel is on the tool's own short pods; its value is what they are for.
 	HelperLabel = "dramigrate.dev/purpose"
+	// HelperForReport is its value on the pods of a probe beside runs.
+	HelperForReport = "report"
 	// HelperNodeAnnotation is the whole name of the node that a helper pod is for; it
 	// does not fit into a label.
 	HelperNodeAnnotation = "dramigrate.dev/node"

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // NodeState is the annotation StateAnnotation: what the tool is doing with a node,
@@ -73,6 +74,10 @@ func ParseNodeState(node *corev1.Node) (*NodeState, error) {
 	}
 	if s.Pool == "" || s.Operation == "" || s.Run == "" {
 		return nil, fmt.Errorf("node/%s: annotation %s: has no pool, operation or run", node.Name, StateAnnotation)
+	}
+	// It stands in commands that people copy. A pool without a name goes by its selector.
+	if _, err := labels.Parse(s.Pool); err != nil {
+		return nil, fmt.Errorf("node/%s: annotation %s: pool %q is neither a name nor a selector", node.Name, StateAnnotation, s.Pool)
 	}
 	return &s, nil
 }

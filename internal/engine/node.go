@@ -79,7 +79,7 @@ func (n *nodeRun) run(ctx context.Context) error {
 	began := n.deps.Clock.Now()
 	if done, err := n.finished(); err != nil {
 		return err
-	} else if again, err := n.settledBefore(); err != nil {
+	} else if again, err := n.metAgain(); err != nil {
 		return err
 	} else if done && again {
 		return n.unsettle(ctx)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -78,15 +79,24 @@ func (r *poolRun) unsettled(ctx context.Context) ([]plan.NodeRef, error) {
 	return due, nil
 }
 
-// settledBefore says that the node had settled before this run. That the plan has it all
-// the same means that its kubelet has met the plugin again.
-func (n *nodeRun) settledBefore() (bool, error) {
+// metAgain says that the node had settled before this run, and that its kubelet has met
+// the plugin since. That the plan has the node may have another reason: a helper pod that
+// was left.
+func (n *nodeRun) metAgain() (bool, error) {
 	view, err := n.live.View(n.ref.Name)
 	if err != nil {
 		return false, err
 	}
 	state, err := cluster.ParseNodeState(view.Node)
-	return err == nil && migrated(state) && state.SettledAt != nil, err
+	if err != nil || !migrated(state) || state.SettledAt == nil {
+		return false, err
+	}
+	var inv gate.Inventory
+	for _, p := range n.plan.Plugins {
+		ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}}
+		inv.Plugins = append(inv.Plugins, gate.PluginDaemonSet{DaemonSet: ds, Role: gate.DevicePlugin, Resources: n.plan.Resources})
+	}
+	return inv.MetAgain(view, n.plan.Resource, state.SettledAt.Time) != "", nil
 }
 
 // unsettle makes a node that had settled one that has still to: the plugin has to be gone

@@ -30,6 +30,32 @@ func (h *countingHelper) Probe(context.Context, string, plan.StepID) (*nodeprobe
 // TestUnsettle runs a node that an earlier run has settled and that the plan has all the
 // same: the kubelet is asked once, and the grace begins anew.
 func TestUnsettle(t *testing.T) {
+	state, asked := runSettled(t, func(n *corev1.Node) {
+		// The plugin has left it a few minutes ago.
+		n.Status.Capacity = corev1.ResourceList{testResource: resource.MustParse("1")}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: metav1.Now()}}
+	})
+	long := time.Now().Add(-time.Hour + time.Minute)
+	if state.SettledAt != nil || state.PluginGoneAt == nil || !state.PluginGoneAt.After(long) || state.OpenedAt == nil {
+		t.Errorf("settled at %v, plugin gone at %v, opened at %v: want a node that has still to settle, from now", state.SettledAt, state.PluginGoneAt, state.OpenedAt)
+	}
+	if state.Run != "r5" || asked.probes != 1 {
+		t.Errorf("the node is of run %s after %d probes, want r5 after 1", state.Run, asked.probes)
+	}
+}
+
+// TestSettledStays runs a settled node that the plan has for another reason, such as a
+// helper pod that was left: it has nothing to settle again.
+func TestSettledStays(t *testing.T) {
+	state, asked := runSettled(t, func(*corev1.Node) {})
+	if state.SettledAt == nil || state.Run != "r1" || asked.probes != 0 {
+		t.Errorf("settled at %v by run %s after %d probes, want it left as run r1 left it", state.SettledAt, state.Run, asked.probes)
+	}
+}
+
+// runSettled runs a migration on a node that had settled an hour ago.
+func runSettled(t *testing.T, change func(*corev1.Node)) (*cluster.NodeState, *countingHelper) {
+	t.Helper()
 	long := metav1.NewTime(time.Now().Add(-time.Hour))
 	node := aNode(stateOf(t, cluster.NodeState{Pool: "a", Selector: "pool=a", Operation: "migrate", Run: "r1", Epoch: 1,
 		Resources: []string{testResource}, Advertised: []string{"GPU-a"}, PluginGoneAt: &long, OpenedAt: &long, SettledAt: &long}))
@@ -38,12 +64,13 @@ func TestUnsettle(t *testing.T) {
 	}
 	node.Labels[gate.AllocationLabel] = gate.ValueDRA
 	node.Status.Allocatable = corev1.ResourceList{testResource: resource.MustParse("0")}
+	change(node)
 	published := slice(1, 1, time.Now(), "GPU-a")
 	published.Spec.Pool.Name, published.Spec.NodeName = node.Name, &node.Name
 	n, _ := aNodeRun(t)
 	client := newServer(t, node, &published)
 	n.Engine.client, n.patcher.Client = client, client
-	n.plan.Operation, n.plan.Resources, n.plan.Driver.Name = plan.Migrate, []string{testResource}, testDriver
+	n.plan.Operation, n.plan.Resource, n.plan.Resources, n.plan.Driver.Name = plan.Migrate, testResource, []string{testResource}, testDriver
 	n.state = cluster.NodeState{}
 	asked := &countingHelper{}
 	n.helper = asked
@@ -64,12 +91,7 @@ func TestUnsettle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state.SettledAt != nil || state.PluginGoneAt == nil || !state.PluginGoneAt.After(long.Time) || state.OpenedAt == nil {
-		t.Errorf("settled at %v, plugin gone at %v, opened at %v: want a node that has still to settle, from now", state.SettledAt, state.PluginGoneAt, state.OpenedAt)
-	}
-	if state.Run != "r5" || asked.probes != 1 {
-		t.Errorf("the node is of run %s after %d probes, want r5 after 1", state.Run, asked.probes)
-	}
+	return state, asked
 }
 
 func TestInParts(t *testing.T) {

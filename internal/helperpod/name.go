@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
 // Purpose is what a helper pod is for.
@@ -16,7 +18,7 @@ const (
 	ForPull   Purpose = "pull"
 	// ForReport is a probe beside runs, which takes no lock: its pod has a name of its
 	// own in each run, so that it replaces nobody's and nobody replaces it.
-	ForReport Purpose = "report"
+	ForReport Purpose = cluster.HelperForReport
 )
 
 // maxName is shorter than the 253 characters that a pod's name may have: the pod's

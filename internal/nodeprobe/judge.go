@@ -11,7 +11,7 @@ import (
 
 // rank orders the verdicts from the best to the worst.
 func (v Verdict) rank() int {
-	return slices.Index([]Verdict{"", Clean, Undecided, DoubleAdvertised, DoubleHeld}, v)
+	return slices.Index(append([]Verdict{""}, Verdicts()...), v)
 }
 
 func worse(a, b Verdict) Verdict {

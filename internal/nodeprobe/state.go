@@ -16,6 +16,9 @@ const (
 	DoubleHeld Verdict = "double-held"
 )
 
+// Verdicts are all verdicts, from the best to the worst.
+func Verdicts() []Verdict { return []Verdict{Clean, Undecided, DoubleAdvertised, DoubleHeld} }
+
 // By is the mechanism, or the mechanisms, by which a device is offered or held.
 type By string
 

@@ -157,6 +157,11 @@ func TestLeftHelperIsPending(t *testing.T) {
 		if p := build(t, in, s); !slices.Equal(flatten(p.Batches), []string{"a-1"}) {
 			t.Errorf("batches %v with a left pod for a-1, want a-1 alone", p.Batches)
 		}
+		s.Pods[len(s.Pods)-1].Labels[cluster.HelperLabel] = cluster.HelperForReport // a probe beside runs removes its own
+		if p := build(t, in, s); p.Pending() {
+			t.Errorf("batches %v for the pod of a probe", p.Batches)
+		}
+		s.Pods[len(s.Pods)-1].Labels[cluster.HelperLabel] = "pull"
 		s.Pods[len(s.Pods)-1].Terminating = true // somebody has removed it
 		if p := build(t, in, s); p.Pending() {
 			t.Errorf("batches %v for a pod that is going already", p.Batches)

@@ -169,9 +169,12 @@ func (b *builder) cutChosen(names, begun, fresh []string, size int) []Batch {
 	return slices.Concat(batches(rest[:closed], size, size), written, batches(rest[closed:], size, size))
 }
 
-// leftHelper says that a helper pod for the node is there which nobody removes.
+// leftHelper says that a helper pod for the node is there which nobody removes. A probe
+// beside runs removes its own.
 func (b *builder) leftHelper(node string) bool {
-	return slices.ContainsFunc(b.s.Pods, func(p cluster.Pod) bool { return p.HelperNode == node && !p.Terminating })
+	return slices.ContainsFunc(b.s.Pods, func(p cluster.Pod) bool {
+		return p.HelperNode == node && !p.Terminating && p.Labels[cluster.HelperLabel] != cluster.HelperForReport
+	})
 }
 
 // skipStrangers says which nodes of the batches that a person wrote are not in the

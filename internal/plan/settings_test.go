@@ -104,3 +104,29 @@ func TestSettingsBoundTheWaits(t *testing.T) {
 		t.Errorf("rollback, minutes (-want +got):\n%s", diff)
 	}
 }
+
+// What stands in pods and in commands is a name, or refused before anything begins.
+func TestValidateNames(t *testing.T) {
+	for _, tt := range []struct {
+		change func(*Settings)
+		want   string // empty if it is fine
+	}{
+		{func(s *Settings) { s.HelperImage = "registry.example.com:5000/a/b@sha256:1" }, ""},
+		{func(s *Settings) { s.HelperImage = "a b" }, `helper-image "a b"`},
+		{func(s *Settings) { s.HelperImage = "a\x1b[31m" }, "helper-image"},
+		{func(s *Settings) { s.RuntimeClass = "nvidia" }, ""},
+		{func(s *Settings) { s.RuntimeClass = "A B" }, `runtime-class "A B"`},
+		{func(s *Settings) { s.PullSecret = "A B" }, `helper-pull-secret "A B"`},
+		{func(s *Settings) { s.DriverRoot = "/run/nvidia/driver" }, ""},
+		{func(s *Settings) { s.DriverRoot = "/" }, ""},
+		{func(s *Settings) { s.DriverRoot = "/run/../x" }, "driver-root"},
+		{func(s *Settings) { s.DriverRoot = "x" }, "driver-root"},
+	} {
+		s := intent(Migrate).Settings
+		tt.change(&s)
+		err := s.Validate(Migrate)
+		if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: %v, want %q", s, err, tt.want)
+		}
+	}
+}

@@ -3,7 +3,11 @@ package plan
 import (
 	"fmt"
 	"path"
+	"strings"
 	"time"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
 )
@@ -41,8 +45,19 @@ func (s Settings) Validate(op Operation) error {
 	if s.Soak.Duration < 0 {
 		return fmt.Errorf("soak %s: must not be negative", s.Soak.Duration)
 	}
-	if s.DriverRoot != "" && !path.IsAbs(s.DriverRoot) {
-		return fmt.Errorf("driver-root %s: must be an absolute path of the node", s.DriverRoot)
+	if s.DriverRoot != "" && (!path.IsAbs(s.DriverRoot) || s.DriverRoot != "/" && path.Clean(s.DriverRoot) != strings.TrimSuffix(s.DriverRoot, "/")) {
+		return fmt.Errorf("driver-root %q: must be an absolute path of the node, without . and .. in it", s.DriverRoot)
+	}
+	if strings.ContainsFunc(s.HelperImage, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return fmt.Errorf("helper-image %q: must be the name of an image", s.HelperImage)
+	}
+	for flag, name := range map[string]string{"runtime-class": s.RuntimeClass, "helper-pull-secret": s.PullSecret} {
+		if name == "" {
+			continue
+		}
+		if bad := validation.IsDNS1123Subdomain(name); len(bad) > 0 {
+			return fmt.Errorf("%s %q: %s", flag, name, bad[0])
+		}
 	}
 	if s.DriverRoot != "" && s.RuntimeClass != "" {
 		return fmt.Errorf("driver-root %s: runtime-class %s hands out the GPUs already; give one of them", s.DriverRoot, s.RuntimeClass)

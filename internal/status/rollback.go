@@ -61,8 +61,16 @@ func (g *gatherer) rollback(p cluster.NodePool) *Rollback {
 			out.Why = append(out.Why, why)
 		}
 	}
+	var unread []string
+	for _, n := range back {
+		if n.Problem != "" {
+			unread = append(unread, n.Name)
+		}
+	}
 	if len(out.Why) > 0 {
 		out.Result = Failed
+	} else if len(unread) > 0 {
+		out.Result, out.Why = Unknown, []string{"the record of node " + few(unread) + " cannot be read"}
 	} else if reason, unknown := g.s.IsUnknown(cluster.PartPods); unknown {
 		out.Result, out.Why = Unknown, []string{"whether the plugin's image runs is not known: pods could not be read: " + reason}
 	}

@@ -268,7 +268,11 @@ func TestStrays(t *testing.T) {
 			[]string{"gone node/a-2: runs have worked on it"}},
 		{"the plugin's affinity was taken back", func(w world) { w.DaemonSets[0].Spec.Template.Spec.Affinity = nil },
 			[]string{"gate-open daemonset/kube-system/plugin: nothing keeps the plugin off a-1, a-2"}},
-		{"a record that cannot be read", func(w world) { w.node("a-2").Annotations["dramigrate.dev/state"] = "{" }, nil},
+		{"a record that cannot be read", func(w world) { w.node("a-2").Annotations["dramigrate.dev/state"] = "{" },
+			[]string{"unreadable node/a-2: annotation dramigrate.dev/state: "}},
+		{"a record of a pool that no pool is called", func(w world) {
+			w.node("a-2").Annotations["dramigrate.dev/state"] = `{"pool":"x;touch /tmp/y","operation":"migrate","run":"r1"}`
+		}, []string{"unreadable node/a-2: annotation dramigrate.dev/state: pool"}},
 	} {
 		t.Run(c.title, func(t *testing.T) {
 			w := newWorld(t)

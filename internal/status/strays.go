@@ -31,6 +31,8 @@ const (
 	LeftPool StrayKind = "left-pool"
 	// Gone is a node that runs have worked on and that is not in the cluster any more.
 	Gone StrayKind = "gone"
+	// Unreadable is a node whose record of a run cannot be read.
+	Unreadable StrayKind = "unreadable"
 	// GateOpen is a DaemonSet of the plugin that switched nodes do not keep off any more.
 	GateOpen StrayKind = "gate-open"
 )
@@ -48,7 +50,7 @@ type Stray struct {
 func (g *gatherer) strays() {
 	for i := range g.out.Nodes {
 		n := &g.out.Nodes[i]
-		for _, find := range []func(*Node) *Stray{g.twoStates, g.drifted, g.unmarked, g.onPlugin, g.partWay, g.leftPool} {
+		for _, find := range []func(*Node) *Stray{g.twoStates, g.unreadable, g.drifted, g.unmarked, g.onPlugin, g.partWay, g.leftPool} {
 			if s := find(n); s != nil {
 				s.Object, s.Pool = "node/"+n.Name, n.Pool
 				g.out.Strays = append(g.out.Strays, *s)
@@ -80,6 +82,14 @@ func (g *gatherer) twoStates(n *Node) *Stray {
 		return nil
 	}
 	return &Stray{Kind: TwoStates, What: what, Do: "cordon it; then see which of the DaemonSets should not be there: " + command("verify", n.Pool)}
+}
+
+func (g *gatherer) unreadable(n *Node) *Stray {
+	if n.Problem == "" {
+		return nil
+	}
+	return &Stray{Kind: Unreadable, What: strings.TrimPrefix(n.Problem, "node/"+n.Name+": "),
+		Do: fmt.Sprintf("plans that concern the node stop there (DRM012): repair its annotation %s by what `kubectl get node %s -o yaml` and the pool's journal show", gate.StateAnnotation, n.Name)}
 }
 
 func (g *gatherer) drifted(n *Node) *Stray {
