@@ -84,7 +84,7 @@ func TestDRM016(t *testing.T) {
 
 func TestDRM018AndDRM023(t *testing.T) {
 	t.Parallel()
-	train := []string{"warning replicaset/team/train"}
+	train, never := []string{"warning replicaset/team/train"}, []string{"blocker replicaset/team/train"}
 	idle := func(s *state) { s.addPod("web", "n1", 0); s.budget("web", "web", 0) }
 	try(t, "DRM018", []given{
 		{"a budget that allows nothing now", Migrate, prepared, func(s *state) { s.budget("b", "train", 0) }, train, "budget team/b allows no disruption now (1 of 1 pods healthy, 1 wanted)"},
@@ -98,15 +98,28 @@ func TestDRM018AndDRM023(t *testing.T) {
 		{"every pod at all times: none may be away", Migrate, prepared, func(s *state) {
 			s.budget("b", "train", 0)
 			s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromInt32(0))
-		}, train, "can never allow an eviction: maxUnavailable is 0"},
+		}, never, "can never allow an eviction: maxUnavailable is 0"},
+		{"every pod at all times: no share of them may be away", Migrate, prepared, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromString("0%"))
+		}, never, "can never allow an eviction: maxUnavailable is 0%"},
+		{"every pod at all times: all of them", Migrate, prepared, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MinAvailable = ptr.To(intstr.FromString("100%"))
+		}, never, "can never allow an eviction: minAvailable is 100%, and it covers 1 pod"},
+		{"every pod at all times: more than there are", Migrate, prepared, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MinAvailable = ptr.To(intstr.FromInt32(5))
+			s.Budgets[0].Status.ExpectedPods, s.Budgets[0].Status.CurrentHealthy, s.Budgets[0].Status.DesiredHealthy = 4, 4, 5
+		}, never, "can never allow an eviction: minAvailable is 5, and it covers 4 pods"},
 		{"every pod at all times: as many as there are", Migrate, prepared, func(s *state) {
 			s.budget("b", "train", 0)
 			s.Budgets[0].Spec.MinAvailable = ptr.To(intstr.FromInt32(1))
-		}, train, "can never allow an eviction: minAvailable is 1, and it covers 1 pods"},
+		}, never, "can never allow an eviction: minAvailable is 1, and it covers 1 pod"},
 		{"every pod at all times: half of one, rounded up", Migrate, prepared, func(s *state) {
 			s.budget("b", "train", 0)
 			s.Budgets[0].Spec.MinAvailable = ptr.To(intstr.FromString("50%"))
-		}, train, "can never allow an eviction: minAvailable is 50%"},
+		}, never, "can never allow an eviction: minAvailable is 50%, and it covers 1 pod"},
 		{"it passes: one of four is down", Migrate, prepared, func(s *state) { // kubernetes/kubectl#172 waits without a word
 			s.budget("b", "train", 0)
 			s.Budgets[0].Spec.MinAvailable = ptr.To(intstr.FromInt32(3))
@@ -114,8 +127,21 @@ func TestDRM018AndDRM023(t *testing.T) {
 		}, train, "allows no disruption now (3 of 4 pods healthy, 3 wanted)"},
 		{"not counted since it was changed", Migrate, prepared, func(s *state) {
 			s.budget("b", "train", 0)
-			s.Budgets[0].Spec.MaxUnavailable, s.Budgets[0].Generation = ptr.To(intstr.FromInt32(0)), 2
+			s.Budgets[0].Spec.MinAvailable, s.Budgets[0].Generation = ptr.To(intstr.FromInt32(1)), 2
 		}, train, "allows no disruption now"},
+		{"none may be away, however many there are", Migrate, prepared, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MaxUnavailable, s.Budgets[0].Generation = ptr.To(intstr.FromInt32(0)), 2
+		}, never, "can never allow an eviction: maxUnavailable is 0"},
+		{"none may be away, on the way back", Rollback, migrated, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromInt32(0))
+		}, never, ""},
+		{"the way back of a node that the budget held evicts nobody", Rollback, prepared, func(s *state) {
+			s.mark("n1", "gpu", false)
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromInt32(0))
+		}, nil, ""},
 		{"a budget that allows one", Migrate, prepared, func(s *state) { s.budget("b", "train", 1) }, nil, ""},
 		{"another workload's budget", Migrate, prepared, func(s *state) { s.budget("b", "serve", 0) }, nil, ""},
 		{"on the way back", Rollback, migrated, func(s *state) { s.budget("b", "train", 0) }, train, ""},
