@@ -159,7 +159,34 @@ func TestDRM014(t *testing.T) {
 		{"others' devices as well", Migrate, prepared, func(s *state) {
 			with()(s)
 			s.Slices = append(s.Slices, nodeSlice("m1", "net.example", "nic-0"))
-		}, []string{"warning deviceclass/c"}, "devices of net.example as well"},
+		}, c, "has no selector: it selects devices of net.example as well"},
+		{"others' devices as well, and they are named", Migrate, prepared, func(s *state) {
+			with(`device.driver in ["gpu.nvidia.com", "net.example"]`)(s)
+			s.Slices = append(s.Slices, nodeSlice("m1", "net.example", "nic-0"))
+		}, []string{"warning deviceclass/c"}, "selects devices of net.example as well"},
+		{"constantly true, others publish nothing", Migrate, prepared, with(`true`), []string{"warning deviceclass/c"}, "the devices of every driver"},
+		{"constantly true, others alone publish", Migrate, prepared, func(s *state) {
+			s.Classes = []resourcev1.DeviceClass{class("c", `true`)}
+			s.Slices = append(s.Slices, nodeSlice("m1", "net.example", "nic-0"))
+		}, c, "selects devices of net.example as well"},
+		{"it fails on a device of another pool", Verify, migrated, func(s *state) { // docs/truth.md, K1.1i and K1.1j
+			s.Classes = []resourcev1.DeviceClass{class("c", ofGPUs)}
+			s.Slices = append(s.Slices, nodeSlice("m1", driver, "gpu-7"))
+			delete(s.Slices[len(s.Slices)-1].Spec.Devices[0].Attributes, "type")
+			s.in.Pool = cluster.NodePool{Name: "gpu", Nodes: []string{"n1", "n2"}}
+		}, c, "fail on device gpu-7 of pool m1"},
+		{"it fails on a device of another driver", Migrate, migrated, func(s *state) {
+			s.Classes = []resourcev1.DeviceClass{class("c", `device.attributes["gpu.nvidia.com"].type == "gpu"`)}
+			s.Slices = append(s.Slices, nodeSlice("m1", "net.example", "nic-0"))
+		}, c, "fail on device nic-0 of pool m1, driver net.example"},
+		{"it fails on a device of another driver, alone", Migrate, prepared, func(s *state) {
+			s.Classes = []resourcev1.DeviceClass{class("c", `device.attributes["gpu.nvidia.com"].type == "gpu"`)}
+			s.Slices = append(s.Slices, nodeSlice("m1", "net.example", "nic-0"))
+		}, c, "fail on device nic-0 of pool m1, driver net.example"},
+		{"another pool publishes too", Migrate, migrated, func(s *state) {
+			s.Classes = []resourcev1.DeviceClass{class("c", ofGPUs)}
+			s.Slices = append(s.Slices, nodeSlice("m1", driver, "gpu-7"))
+		}, nil, ""},
 		{"nothing is published", Migrate, prepared, func(s *state) { s.Classes = []resourcev1.DeviceClass{class("c", `false`)} },
 			[]string{"info deviceclass/c"}, "publishes no device yet"},
 		{"only others publish", Migrate, prepared, func(s *state) {
