@@ -59,6 +59,8 @@ func TestDRM009(t *testing.T) {
 		{"GKE's partitions", Migrate, prepared, label("n1", "cloud.google.com/gke-gpu-partition-size", "1g.5gb"), n1, "gke-gpu-partition-size=1g.5gb"},
 		{"MIG Manager is at work", Migrate, prepared, label("n1", "nvidia.com/mig.config.state", "pending"), n1, "mig.config.state=pending"},
 		{"MIG Manager restarts the node", Migrate, prepared, label("n1", "nvidia.com/mig.config.state", "rebooting"), n1, "mig.config.state=rebooting"},
+		{"MIG Manager failed, although no layout is asked for", Migrate, prepared, all(label("n1", "nvidia.com/mig.config", "all-disabled"), label("n1", "nvidia.com/mig.config.state", "failed")), n1, "mig.config.state=failed"},
+		{"MIG Manager says what is new", Migrate, prepared, label("n1", "nvidia.com/mig.config.state", "waiting"), n1, "mig.config.state=waiting"},
 		{"MIG Manager is done", Migrate, prepared, label("n1", "nvidia.com/mig.config.state", "success"), nil, ""},
 		{"another pool is partitioned", Migrate, prepared, has("m1", "nvidia.com/mig-1g.5gb", "7"), nil, ""},
 	})
