@@ -28,7 +28,7 @@ func drm018() Check {
 				for _, p := range in.evictions(v) {
 					budgets, err := in.budgets.Of(&p)
 					if err != nil {
-						out = append(out, Finding{Code: "DRM018", Severity: Unknown, Object: podObject(&p), Message: err.Error()})
+						out = append(out, Finding{Code: "DRM018", Severity: Unknown, Object: podObject(&p), Message: err.Error(), Remedy: "correct the selector of the budget: `kubectl get pdb -n " + p.Namespace + " -o yaml`"})
 						continue
 					}
 					for _, b := range budgets {

@@ -47,6 +47,7 @@ func drm044() Check {
 					out = append(out, Finding{
 						Code: "DRM044", Severity: Warning, Object: in.poolObject(),
 						Message: fmt.Sprintf("%d more workloads do the same: %s", len(owners)-i, few(owners[i:])),
+						Remedy:  "the same for each of them: let it ask for its devices and take the setting away",
 					})
 					break
 				}
