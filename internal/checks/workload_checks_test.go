@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
@@ -61,6 +63,12 @@ func TestDRM016(t *testing.T) {
 		s.addPod("explicit", "n2", 0).Claims = []string{"own"}
 		s.claim("own", driver, "n2", "gpu-1", "explicit")
 	}
+	waits := func(class string) func(*state) {
+		return func(s *state) {
+			p := s.addPod("waits", "", 0)
+			p.Requests = []cluster.Request{{Container: "main", Resource: corev1.ResourceName(cluster.ImplicitResourcePrefix + class), Count: 1}}
+		}
+	}
 	try(t, "DRM016", []given{
 		{"a claim of its own", Rollback, migrated, explicit, []string{"blocker replicaset/team/explicit"}, "pod explicit on node n2: holds 1 device by its claim own"},
 		{"a class by its implicit name", Rollback, migrated, func(s *state) {
@@ -69,6 +77,23 @@ func TestDRM016(t *testing.T) {
 			p.Requests = []cluster.Request{{Container: "main", Resource: name, Count: 1}}
 			s.bridge("implicit", string(name), "n2", "gpu-1")
 		}, []string{"blocker replicaset/team/implicit"}, "by asking for deviceclass.resource.kubernetes.io/gpu.nvidia.com"},
+		{"a class by its implicit name, and no node yet", Rollback, migrated, waits("gpu.nvidia.com"), []string{"warning replicaset/team/waits"},
+			"waits for a node and asks for deviceclass.resource.kubernetes.io/gpu.nvidia.com, which the device plugin cannot serve"},
+		{"another driver's class by its implicit name, and no node yet", Rollback, migrated, func(s *state) {
+			waits("nic")(s)
+			s.Classes = append(s.Classes, resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "nic"}, Spec: class("", `device.driver == "net.example"`).Spec})
+		}, nil, ""},
+		{"the same for another pool", Rollback, migrated, func(s *state) {
+			waits("gpu.nvidia.com")(s)
+			s.pod("waits").NodeLabels = needs("karpenter.sh/nodepool", "other")
+		}, nil, ""},
+		{"a claim of its own, and no node yet", Rollback, migrated, func(s *state) {
+			s.addPod("waits", "", 0).Claims = []string{"own"}
+			c := resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "own"}}
+			c.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.nvidia.com"}}}
+			s.Claims = append(s.Claims, c)
+		}, []string{"warning replicaset/team/waits"}, "waits for a node and for its claim own"},
+		{"the plain name, and no node yet", Rollback, migrated, func(s *state) { s.addPod("waits", "", 1) }, nil, ""},
 		{"the plain name by a generated claim", Rollback, migrated, nil, nil, ""},
 		{"a claim of another driver", Rollback, migrated, func(s *state) {
 			s.addPod("net", "n2", 0).Claims = []string{"nic"}
