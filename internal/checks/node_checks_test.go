@@ -25,6 +25,13 @@ func has(node, resourceName, count string) func(*state) {
 func TestDRM008(t *testing.T) {
 	t.Parallel()
 	n1 := []string{"blocker node/n1"}
+	unlabelled := func(resource, driver string) func(*state) {
+		return func(s *state) {
+			s.in.Resource, s.in.Driver = resource, driver
+			has("n1", resource, "2")(s)
+			delete(s.node("n1").Labels, "nvidia.com/gpu.count")
+		}
+	}
 	try(t, "DRM008", []given{
 		{"a renamed resource", Migrate, prepared, has("n1", "nvidia.com/gpu.shared", "8"), n1, "8 of nvidia.com/gpu.shared"},
 		{"a renamed resource of old", Migrate, prepared, has("n1", "nvidia.com/gpu.shared", "0"), nil, ""},
@@ -39,6 +46,11 @@ func TestDRM008(t *testing.T) {
 		{"GKE's clients of one GPU", Migrate, prepared, label("n1", "cloud.google.com/gke-max-shared-clients-per-gpu", "4"), n1, "gke-max-shared-clients-per-gpu=4"},
 		{"another pool shares", Migrate, prepared, label("m1", "nvidia.com/gpu.replicas", "4"), nil, ""},
 		{"nothing tells", Migrate, prepared, func(s *state) { delete(s.node("n1").Labels, "nvidia.com/gpu.count") }, []string{"info node/n1"}, "no label tells"},
+		{"nothing can tell: AMD has no such label", Migrate, prepared, unlabelled("amd.com/gpu", "gpu.amd.com"), nil, ""},
+		{"nothing can tell: TPUs", Migrate, prepared, unlabelled("google.com/tpu", "tpu.google.com"), nil, ""},
+		{"nothing can tell: Gaudi", Migrate, prepared, unlabelled("habana.ai/gaudi", "gaudi.intel.com"), nil, ""},
+		{"nothing can tell: Intel's GPUs", Migrate, prepared, unlabelled("gpu.intel.com/i915", "gpu.intel.com"), nil, ""},
+		{"nothing can tell: a vendor of which nothing is known", Migrate, prepared, unlabelled("example.com/gpu", "gpu.example.com"), nil, ""},
 		{"a node without GPUs tells nothing", Migrate, prepared, func(s *state) {
 			delete(s.node("n1").Labels, "nvidia.com/gpu.count")
 			s.node("n1").Status.Capacity, s.node("n1").Status.Allocatable = nil, nil
