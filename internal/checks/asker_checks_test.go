@@ -385,3 +385,18 @@ func TestDRM114(t *testing.T) {
 		{"not on the way there", Migrate, migrated, func(s *state) { claiming(s) }, nil, ""},
 	})
 }
+
+// What the finding tells to do is what explain tells: a pod with both is served where the
+// pool is on DRA.
+func TestDRM006Remedy(t *testing.T) {
+	t.Parallel()
+	s := prepared()
+	s.pod("train").Claims = []string{"own"}
+	const want = "keep it by its node selector to pools that are on DRA, where both are served"
+	if got := remedies(Run(s.of(Migrate)), "DRM006"); !strings.Contains(got, want) {
+		t.Errorf("remedy %q, want one with %q", got, want)
+	}
+	if c, _ := Find("DRM006"); !strings.Contains(c.Fix, want) {
+		t.Errorf("explain says %q, want %q in it", c.Fix, want)
+	}
+}
