@@ -288,6 +288,7 @@ func TestDRM150(t *testing.T) {
 			s.node("n1").Labels["node.kubernetes.io/instance-type"] = "p4d.24xlarge"
 			s.node("n2").Labels["node.kubernetes.io/instance-type"] = "p4d.24xlarge"
 		}, pool, "GPUs, as far as the machine's type tells, (node.kubernetes.io/instance-type=p4d.24xlarge)"},
+		{"nobody has a device there", Migrate, prepared, func(s *state) { alike(s); s.Pods = s.Pods[:len(s.Pods)-1] }, nil, ""},
 		{"two products", Migrate, prepared, func(s *state) { alike(s); s.node("n2").Labels["nvidia.com/gpu.product"] = "NVIDIA-L4" }, nil, ""},
 		{"it cannot be known", Migrate, prepared, nil, nil, ""},
 		{"shared", Migrate, prepared, func(s *state) { alike(s); s.node("n1").Labels["nvidia.com/gpu.replicas"] = "4" }, nil, ""},

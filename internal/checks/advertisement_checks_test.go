@@ -198,7 +198,7 @@ func TestDRM044IsBounded(t *testing.T) {
 		p.UID, p.Owner, p.VisibleDevices = types.UID(p.Name), cluster.Owner{Kind: "Job", Name: p.Name}, "all"
 	}
 	findings = Only(s.of(Migrate), []string{"DRM044"})
-	if len(findings) != mostOwners+1 || !strings.HasPrefix(findings[len(findings)-1].Message, "91 more workloads") {
+	if len(findings) != mostOwners+1 || !strings.HasPrefix(findings[len(findings)-1].Message, "91 more workloads") || findings[len(findings)-1].Remedy == "" {
 		t.Errorf("%d findings, the last %+v, want %d and then the 91 others in one", len(findings), findings[len(findings)-1], mostOwners)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
@@ -373,10 +374,29 @@ func TestDRM114(t *testing.T) {
 	try(t, "DRM114", []given{
 		{"the resource's name", Rollback, migrated, func(s *state) { s.workload("idle", gpu, 1) }, nil, ""},
 		{"a class by its implicit name", Rollback, migrated, func(s *state) { s.workload("explicit", "deviceclass.resource.kubernetes.io/gpu.nvidia.com", 1) }, explicit, "which no plugin serves"},
+		{"another driver's class by its implicit name", Rollback, migrated, func(s *state) {
+			s.Classes = append(s.Classes, resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "nic"}, Spec: class("", `device.driver == "net.example"`).Spec})
+			s.workload("explicit", "deviceclass.resource.kubernetes.io/nic", 1)
+		}, nil, ""},
 		{"a template of claims, without pods", Rollback, migrated, func(s *state) { claiming(s) }, explicit, "ResourceClaimTemplate one-gpu; whether that is for devices of gpu.nvidia.com cannot be known"},
 		{"a template of claims, by its pods", Rollback, migrated, running(driver), explicit, "those of its pods hold devices of gpu.nvidia.com"},
 		{"a template of claims of another driver", Rollback, migrated, running("compute-domain.nvidia.com"), nil, ""},
 		{"for another pool", Rollback, migrated, func(s *state) { claiming(s).Template.NodeLabels = needs("karpenter.sh/nodepool", "other") }, nil, ""},
 		{"not on the way there", Migrate, migrated, func(s *state) { claiming(s) }, nil, ""},
 	})
+}
+
+// What the finding tells to do is what explain tells: a pod with both is served where the
+// pool is on DRA.
+func TestDRM006Remedy(t *testing.T) {
+	t.Parallel()
+	s := prepared()
+	s.pod("train").Claims = []string{"own"}
+	const want = "keep it by its node selector to pools that are on DRA, where both are served"
+	if got := remedies(Run(s.of(Migrate)), "DRM006"); !strings.Contains(got, want) {
+		t.Errorf("remedy %q, want one with %q", got, want)
+	}
+	if c, _ := Find("DRM006"); !strings.Contains(c.Fix, want) {
+		t.Errorf("explain says %q, want %q in it", c.Fix, want)
+	}
 }

@@ -32,6 +32,10 @@ func (g given) run(t *testing.T, code string) {
 			continue
 		}
 		pasteable(t, f)
+		// Whoever reads one that is more than a note is to do something.
+		if f.Severity != Info && f.Remedy == "" {
+			t.Errorf("%s: a %s without a remedy: %s", f.Object, f.Severity, f.Message)
+		}
 	}
 	for _, f := range findings {
 		if f.Code != code {
@@ -39,9 +43,6 @@ func (g given) run(t *testing.T, code string) {
 		}
 		if !strings.Contains(f.Message, g.says) {
 			t.Errorf("message %q, want one with %q", f.Message, g.says)
-		}
-		if f.Severity == Blocker && f.Remedy == "" {
-			t.Errorf("%s: a blocker without a remedy", f.Object)
 		}
 		break
 	}

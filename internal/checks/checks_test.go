@@ -129,20 +129,36 @@ func TestDRM011(t *testing.T) {
 func TestDRM011OfFiles(t *testing.T) {
 	t.Parallel()
 	for part, want := range map[string]string{
-		cluster.PartBudgets:  "`kubectl get poddisruptionbudgets -A -o json`, in a file poddisruptionbudgets.json",
-		cluster.PartVersion:  "`kubectl version -o json`",
-		cluster.PartIdentity: "`kubectl get namespace kube-system -o json`",
-		cluster.PartJournals: "`kubectl get configmaps -n NAMESPACE -o json`",
-		cluster.PartNodes:    "`kubectl get nodes -A -o json`",
+		cluster.PartBudgets:    "`kubectl get poddisruptionbudgets -A -o json`, in a file poddisruptionbudgets.json",
+		cluster.PartVersion:    "`kubectl version -o json`",
+		cluster.PartIdentity:   "`kubectl get namespace kube-system -o json`",
+		cluster.PartJournals:   "`kubectl get configmaps -n gpu-tools -o json`, in a file configmaps.json",
+		cluster.PartDashboards: "`kubectl get configmaps -A -l grafana_dashboard -o json`, in a file dashboards.json",
+		cluster.PartNodes:      "`kubectl get nodes -A -o json`",
 	} {
 		s := prepared()
 		s.Unknown = []cluster.Unknown{{Part: part, Reason: "the files hold none"}}
-		s.Source = &cluster.Source{}
+		s.Source, s.in.Namespace = &cluster.Source{}, "gpu-tools"
 		findings := Run(s.of(Migrate))
 		i := slices.IndexFunc(findings, func(f Finding) bool { return f.Code == "DRM011" && f.Object == part })
 		if i < 0 || !strings.Contains(findings[i].Remedy, want) || strings.Contains(findings[i].Remedy, "right") {
 			t.Errorf("%s: findings %+v, want DRM011 with remedy %s", part, findings, want)
 		}
+	}
+}
+
+// Advice that is lacking is one finding, with a command for each part.
+func TestDRM011OfAdvice(t *testing.T) {
+	t.Parallel()
+	s := prepared()
+	s.Unknown = []cluster.Unknown{{Part: cluster.PartPrometheusRules, Reason: "no"}, {Part: cluster.PartDashboards, Reason: "no"}}
+	if got, want := remedies(Run(s.of(Migrate)), "DRM011"), "give the user that runs the tool the right to list prometheusrules, configmaps"; got != want {
+		t.Errorf("remedy %q, want %q", got, want)
+	}
+	s.Source = &cluster.Source{}
+	want := "add to --from the output of `kubectl get prometheusrules -A -o json`, in a file prometheusrules.json; of `kubectl get configmaps -A -l grafana_dashboard -o json`, in a file dashboards.json"
+	if got := remedies(Run(s.of(Migrate)), "DRM011"); got != want {
+		t.Errorf("remedy %q, want %q", got, want)
 	}
 }
 

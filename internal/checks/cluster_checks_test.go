@@ -22,6 +22,10 @@ func TestDRM001(t *testing.T) {
 		{"a way back is open on any version", Rollback, migrated, serverVersion("v1.35.9", ""), nil, ""},
 		{"emulates an older one", Migrate, prepared, serverVersion("v1.37.2", "1.35"), []string{"blocker server"}, "emulates Kubernetes 1.35"},
 		{"emulates one that will do", Migrate, prepared, serverVersion("v1.37.2", "1.36"), nil, ""},
+		{"the newest whose rules are known", Migrate, prepared, serverVersion("v1.38.4", ""), nil, ""},
+		{"newer than that", Migrate, prepared, serverVersion("v1.39.0-alpha.1", ""), []string{"warning server"}, "acts as Kubernetes v1.39.0-alpha.1; the checks know the rules of releases up to 1.38"},
+		{"newer, before prepare", Prepare, untouched, serverVersion("v2.0.0", ""), []string{"warning server"}, ""},
+		{"newer, and acts as one that is known", Migrate, prepared, serverVersion("v1.39.1", "1.38"), nil, ""},
 		{"says nothing", Migrate, prepared, serverVersion("", ""), []string{"unknown server"}, "cannot be read"},
 	})
 }

@@ -57,7 +57,7 @@ func TestDRM014OtherTypes(t *testing.T) {
 		{"the class of another driver, published", Migrate, prepared, both(carries("c", ofHAMi), publishes("gpu")), []string{"blocker deviceclass/c"}, "selects none"},
 		{"a class that cannot be judged yet", Migrate, prepared, carries("c", ofGPUs), []string{"info deviceclass/c"}, "publishes no device yet"},
 		{"one that asks for an attribute first", Migrate, prepared, carries("c", `device.attributes["gpu.nvidia.com"].type == "gpu"`), []string{"info deviceclass/c"}, ""},
-		{"one for any driver", Migrate, prepared, carries("c"), []string{"info deviceclass/c"}, ""},
+		{"one for any driver", Migrate, prepared, carries("c"), []string{"warning deviceclass/c"}, "the devices of every driver"},
 		{"one of two drivers", Migrate, prepared, carries("c", `device.driver == "x.example" || device.driver == "gpu.nvidia.com"`), []string{"info deviceclass/c"}, ""},
 		{"a class to be made, nothing published", Migrate, prepared, toCreate("new", ofGPUs), nil, ""},
 		{"a class to be made for another driver", Migrate, prepared, toCreate("new", ofHAMi), []string{"blocker deviceclass/new"}, ""},

@@ -11,7 +11,7 @@ func drm006() Check {
 		Code:       "DRM006",
 		Title:      "A pod combines a ResourceClaim with the extended resource",
 		Why:        "While a class maps the resource, the scheduler cannot bind a pod that has a claim of its own and a request for the resource to a node with the plugin: it makes a claim without requests and fails on it, again and again, on every pool of the cluster. Pods that run already are not touched.",
-		Fix:        "Let the workload get all its devices from claims, or move all of it to pools that are on DRA.",
+		Fix:        "Let the workload get all its devices from claims, or keep it by its node selector to pools that are on DRA, where both are served.",
 		Sources:    []string{"pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go, patchPodExtendedResourceClaimStatus, v1.35 to v1.38"},
 		Operations: []string{Prepare, Migrate, MigrateInto, Verify},
 		Mapping:    true,
@@ -20,7 +20,7 @@ func drm006() Check {
 			winner, _ := in.Snapshot.ClassFor(in.Resource)
 			f := Finding{
 				Code: "DRM006", Severity: Blocker,
-				Remedy: fmt.Sprintf("change the workload to get its devices from claims alone, or move all of it off %s first", in.Resource),
+				Remedy: "change the workload to get all its devices from claims, or keep it by its node selector to pools that are on DRA, where both are served",
 			}
 			evidence := fmt.Sprintf("uses a ResourceClaim and asks for %s: once a DeviceClass maps that name, no such pod can be bound to a node of any pool that still has the plugin", in.Resource)
 			switch {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
 func drm008() Check {
@@ -19,10 +20,12 @@ func drm008() Check {
 		Operations:  []string{Migrate},
 		Run: func(in Input) []Finding {
 			shared, silent := nodeGroups{}, nodeGroups{}
+			domain, _, _ := strings.Cut(in.Resource, "/")
+			maker, _ := vendor.OfDomain(domain)
 			for _, v := range in.targets() {
 				if why := sharing(v, in.Resource, in.Resources); why != "" {
 					shared.add(why, v.Node.Name)
-				} else if _, labelled := v.Node.Labels[gfdCount]; !labelled && v.HasDevices(in.Resource, in.Driver) {
+				} else if _, labelled := v.Node.Labels[maker.CountLabel]; maker.CountLabel != "" && !labelled && v.HasDevices(in.Resource, in.Driver) {
 					silent.add("no label tells how many GPUs there are or whether they are shared", v.Node.Name)
 				}
 			}

@@ -14,20 +14,25 @@ func drm009() Check {
 		Code:        "DRM009",
 		Title:       "GPUs are partitioned (MIG)",
 		Why:         "A MIG device is another type of device to the DRA driver. With the strategy \"single\" the plain resource name stands for slices, and a name maps to one class only, for the whole cluster. A GPU in MIG mode without slices is not published at all.",
-		Fix:         "Switch MIG off on the pool, or leave it on the plugin; wait while MIG Manager is at work.",
+		Fix:         "Switch MIG off on the pool, or leave it on the plugin; wait while MIG Manager is at work, and mend what it could not do.",
 		Sources:     []string{"kubernetes-sigs/dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin/deviceinfo.go", "NVIDIA/mig-parted", "GKE docs, \"Run multi-instance GPUs\""},
 		Unskippable: true,
 		Operations:  []string{Migrate},
 		Run: func(in Input) []Finding {
-			partitioned, busy := nodeGroups{}, nodeGroups{}
+			partitioned, busy, failed := nodeGroups{}, nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {
-				if why := mig(v); why != "" {
+				why, state := mig(v), v.Node.Labels[migState]
+				switch {
+				case why != "":
 					partitioned.add(why, v.Node.Name)
-				} else if s := v.Node.Labels[migState]; s == "pending" || s == "rebooting" {
-					busy.add(fmt.Sprintf("MIG Manager is changing the partitions, label %s=%s", migState, s), v.Node.Name)
+				case state == "" || state == "success":
+				case state == "failed":
+					failed.add(fmt.Sprintf("MIG Manager could not make the partitions that were asked for, label %s=%s: how the GPUs are partitioned is not known", migState, state), v.Node.Name)
+				default:
+					busy.add(fmt.Sprintf("MIG Manager is changing the partitions, label %s=%s", migState, state), v.Node.Name)
 				}
 			}
-			return append(
+			return slices.Concat(
 				partitioned.findings(in, Finding{
 					Code: "DRM009", Severity: Blocker,
 					Remedy: "this version moves whole GPUs only: switch MIG off on the pool, or leave the pool on the plugin",
@@ -35,7 +40,11 @@ func drm009() Check {
 				busy.findings(in, Finding{
 					Code: "DRM009", Severity: Blocker,
 					Remedy: fmt.Sprintf("wait until the label %s is success, and plan again", migState),
-				})...)
+				}),
+				failed.findings(in, Finding{
+					Code: "DRM009", Severity: Blocker,
+					Remedy: fmt.Sprintf("MIG Manager's log on the node says why (`kubectl get pods -A -o wide -l app=nvidia-mig-manager`, then `kubectl logs`); mend that, delete its pod there so that it tries again, and plan again when the label %s is success", migState),
+				}))
 		},
 	}
 }

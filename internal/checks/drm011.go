@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,10 +28,10 @@ func drm011() Check {
 					Severity: Unknown,
 					Object:   u.Part,
 					Message:  fmt.Sprintf("%s could not be read (%s)", u.Part, u.Reason),
-					Remedy:   "give the user that runs the tool the right to list " + u.Part,
+					Remedy:   "give the user that runs the tool the right to list " + listed(u.Part),
 				}
 				if in.Snapshot.Source != nil {
-					f.Remedy = "add to --from the output of `" + collect(u.Part) + "`, in a file " + u.Part + ".json"
+					f.Remedy = "add to --from the output of " + in.collected(u.Part)
 				}
 				blind, advice := in.blindWithout(u.Part)
 				switch {
@@ -98,23 +99,50 @@ func (in Input) unadvised(parts, codes []string) []Finding {
 		return nil
 	}
 	slices.Sort(codes)
+	var kinds []string
+	for _, part := range parts {
+		if kind := listed(part); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
 	f := Finding{
 		Code:     "DRM011",
 		Severity: Warning,
 		Object:   parts[0],
 		Message: fmt.Sprintf("%s could not be read, so %s could not be checked: they would warn, not stop the run",
 			strings.Join(parts, ", "), strings.Join(slices.Compact(codes), ", ")),
-		Remedy: "give the user that runs the tool the right to list them",
+		Remedy: "give the user that runs the tool the right to list " + strings.Join(kinds, ", "),
 	}
 	if in.Snapshot.Source != nil {
-		f.Remedy = "add to --from what `kubectl get " + parts[0] + " -A -o json` prints, and so for each of them, in a file of that name"
+		var outputs []string
+		for _, part := range parts {
+			outputs = append(outputs, in.collected(part))
+		}
+		f.Remedy = "add to --from the output of " + strings.Join(outputs, "; of ")
 	}
 	return []Finding{f}
 }
 
-// collect is the command that prints a part for --from. What it prints is put into a
+// listed is the kind of object that a part is made of, as a role names it.
+func listed(part string) string {
+	switch part {
+	case cluster.PartDashboards:
+		return "configmaps"
+	case cluster.PartNamespaces:
+		return "namespaces"
+	default:
+		return part
+	}
+}
+
+// collected says what to put into which file of --from for a part.
+func (in Input) collected(part string) string {
+	return "`" + collect(part, in.Namespace) + "`, in a file " + part + ".json"
+}
+
+// collect is the command that prints a part for --from; namespace is the tool's. What it prints is put into a
 // file of the part's name, because kubectl does not say of what an empty list is empty.
-func collect(part string) string {
+func collect(part, namespace string) string {
 	switch part {
 	case cluster.PartIdentity:
 		return "kubectl get namespace kube-system -o json"
@@ -123,7 +151,9 @@ func collect(part string) string {
 	case cluster.PartDaemonSets:
 		return "kubectl get daemonsets -A -o json --show-managed-fields"
 	case cluster.PartJournals:
-		return "kubectl get configmaps -n NAMESPACE -o json"
+		return "kubectl get configmaps -n " + cmp.Or(namespace, "NAMESPACE") + " -o json"
+	case cluster.PartLocks:
+		return "kubectl get leases -n " + cmp.Or(namespace, "NAMESPACE") + " -o json"
 	case cluster.PartNamespaces:
 		return "kubectl get namespaces -o json"
 	case cluster.PartDashboards:

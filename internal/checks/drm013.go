@@ -52,6 +52,7 @@ func drm013() Check {
 					f := base
 					f.Severity = Warning
 					f.Message = fmt.Sprintf("kept to switched nodes it leaves %s; no claim holds a device of it there", nodeList(idle))
+					f.Remedy = "see that nothing which is to come wants it there before the pool has moved; such a workload needs its driver in a DaemonSet of its own"
 					out = append(out, f)
 				}
 			}

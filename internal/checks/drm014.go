@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -17,7 +18,7 @@ func drm014() Check {
 	return Check{
 		Code:        "DRM014",
 		Title:       "The DeviceClass of the resource does not select the driver's devices, or not these alone",
-		Why:         "A class that selects none of the driver's devices makes every pod that asks for the resource wait for ever on switched nodes. One that selects partitions, or devices that are set aside for virtual machines, gives these to pods that ask for a whole device. Its expressions are evaluated here, by the scheduler's own library, on the devices that are published.",
+		Why:         "A class that selects none of the driver's devices makes every pod that asks for the resource wait for ever on switched nodes. One that selects partitions, or devices that are set aside for virtual machines, gives these to pods that ask for a whole device. Its expressions are evaluated here, by the scheduler's own library, on the devices that are published in the cluster: one on which an expression fails, of whatever pool or driver, keeps the pods from every node.",
 		Fix:         "Correct the expression by a new class of another name, and take extendedResourceName from the old one last.",
 		Sources:     []string{"k8s.io/dynamic-resource-allocation/cel", "KEP-4381", "kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm, DeviceClasses"},
 		Unskippable: true,
@@ -33,30 +34,29 @@ func drm014() Check {
 				return nil
 			}
 			f := Finding{Code: "DRM014", Object: "deviceclass/" + class.Name}
-			sample := in.sampleSlices()
-			if len(sample) == 0 || sample[0].Spec.Driver != in.Driver {
-				return untried(in, class, live, f)
-			}
+			own, rest := in.tried()
 			// The compiler bounds the cost of an expression, so there is nothing to cancel.
-			m, err := cluster.MatchClass(context.Background(), class, sample)
-			others := slices.DeleteFunc(slices.Sorted(maps.Keys(m.Selected)), func(d string) bool { return d == in.Driver })
+			m, err := cluster.MatchClass(context.Background(), class, own)
+			elsewhere, _ := cluster.MatchClass(context.Background(), class, rest)
 			f.Severity = Blocker
 			f.Remedy = "see its selectors: `kubectl get deviceclass " + class.Name + " -o yaml`"
 			if !live {
 				f.Remedy = "see its selectors in the plan's step deviceclass"
 			}
-			switch {
+			switch failed := cmp.Or(m.Failed, elsewhere.Failed); {
 			case err != nil:
 				f.Message = err.Error()
-			case m.Failed != "":
-				f.Message = "its selectors fail on " + m.Failed
+			case failed != "":
+				f.Message = fmt.Sprintf("its selectors fail on %s; while one such device is published, wherever it is, the scheduler gives pods that ask for %s no node", failed, in.Resource)
+			case len(own) == 0:
+				return in.untried(class, live, elsewhere, f)
 			case len(m.Selected[in.Driver]) == 0:
 				f.Message = fmt.Sprintf("it maps %s, but selects none of the devices that %s publishes", in.Resource, in.Driver)
-			case len(others) > 0:
-				f.Severity = Warning
-				f.Message = fmt.Sprintf("it maps %s and selects devices of %s as well", in.Resource, few(others))
 			default:
-				return in.ofOtherTypes(m.Selected[in.Driver], sample, f)
+				if g, found := in.ofOtherDrivers(class, elsewhere, f); found {
+					return []Finding{g}
+				}
+				return in.ofOtherTypes(m.Selected[in.Driver], own, f)
 			}
 			return []Finding{f}
 		},
@@ -64,12 +64,14 @@ func drm014() Check {
 }
 
 // untried is about a class while the driver publishes nothing to try it on.
-func untried(in Input, class *resourcev1.DeviceClass, live bool, f Finding) []Finding {
+func (in Input) untried(class *resourcev1.DeviceClass, live bool, elsewhere cluster.Match, f Finding) []Finding {
 	if other := forOther(class, in.Driver); other != "" {
-		f.Severity = Blocker
 		f.Message = fmt.Sprintf("it maps %s to devices of %s, and can select none of %s", in.Resource, other, in.Driver)
 		f.Remedy = "name the driver that it is for by --driver, or have its owner take extendedResourceName away"
 		return []Finding{f}
+	}
+	if g, found := in.ofOtherDrivers(class, elsewhere, f); found {
+		return []Finding{g}
 	}
 	if !live {
 		return nil // DRM047 speaks of it
@@ -78,6 +80,43 @@ func untried(in Input, class *resourcev1.DeviceClass, live bool, f Finding) []Fi
 	f.Message = fmt.Sprintf("it maps %s, but %s publishes no device yet on which its selectors could be tried", in.Resource, in.Driver)
 	f.Remedy = "the canary tries them on the first node, before that is opened"
 	return []Finding{f}
+}
+
+// ofOtherDrivers is about a class that selects devices of other drivers as well. One that
+// asks for no driver at all selects whatever anybody publishes, now or later; one that
+// names several may be meant so.
+func (in Input) ofOtherDrivers(class *resourcev1.DeviceClass, elsewhere cluster.Match, f Finding) (Finding, bool) {
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(elsewhere.Selected)), func(d string) bool { return d == in.Driver })
+	anyDriver := selectsAny(class)
+	how := "has no selector"
+	if len(class.Spec.Selectors) > 0 {
+		how = "has selectors that no driver is asked for by"
+	}
+	switch {
+	case anyDriver && len(others) > 0:
+		f.Message = fmt.Sprintf("it maps %s and %s: it selects devices of %s as well, and a pod that asks for one %s may get such a one", in.Resource, how, few(others), in.Resource)
+	case anyDriver:
+		f.Severity = Warning
+		f.Message = fmt.Sprintf("it maps %s and %s: it selects the devices of every driver, and a pod that asks for one %s may get any, as soon as another driver publishes some", in.Resource, how, in.Resource)
+	case len(others) > 0:
+		f.Severity = Warning
+		f.Message = fmt.Sprintf("it maps %s and selects devices of %s as well", in.Resource, few(others))
+	default:
+		return f, false
+	}
+	return f, true
+}
+
+// selectsAny says that a class selects the devices of drivers that it does not know: it
+// has no selector, or its selectors say yes to a device of which nothing is known.
+func selectsAny(class *resourcev1.DeviceClass) bool {
+	m, err := cluster.MatchClass(context.Background(), class, bare("unheard-of.invalid"))
+	return err == nil && len(m.Selected) > 0
+}
+
+// bare is one device of a driver, without an attribute.
+func bare(driver string) []resourcev1.ResourceSlice {
+	return []resourcev1.ResourceSlice{{Spec: resourcev1.ResourceSliceSpec{Driver: driver, Devices: []resourcev1.Device{{Name: "any"}}}}}
 }
 
 // namedDriver finds the drivers that an expression compares with.
@@ -97,8 +136,7 @@ func forOther(class *resourcev1.DeviceClass, driver string) string {
 		}
 	}
 	refuses := func(driver string) bool {
-		bare := resourcev1.ResourceSlice{Spec: resourcev1.ResourceSliceSpec{Driver: driver, Devices: []resourcev1.Device{{Name: "any"}}}}
-		m, err := cluster.MatchClass(context.Background(), class, []resourcev1.ResourceSlice{bare})
+		m, err := cluster.MatchClass(context.Background(), class, bare(driver))
 		return err == nil && m.Failed == "" && len(m.Selected) == 0
 	}
 	if slices.Contains(named, driver) || !refuses(driver) {
@@ -148,25 +186,30 @@ func (in Input) ofOtherTypes(selected cluster.Devices, sample []resourcev1.Resou
 	return out
 }
 
-// sampleSlices are slices to try a class on: the driver's, of the pool if it
-// publishes any there, and one of each other driver.
-func (in Input) sampleSlices() []resourcev1.ResourceSlice {
-	var own, rest []resourcev1.ResourceSlice
+// tried are the slices of the cluster to try a class on. own are the driver's, of the
+// pool if it publishes any there: what the class selects of these counts. rest are all
+// others: none of their devices may be selected that is of another driver, and on none
+// may an expression fail, for that keeps pods from every node (a scheduler of 1.36 or
+// 1.37; see docs/truth.md, K1.1i and K1.1j).
+func (in Input) tried() (own, rest []resourcev1.ResourceSlice) {
+	pool := map[string]bool{}
 	for _, v := range in.seen() {
-		own = append(own, v.SlicesOf(in.Driver)...)
+		for _, s := range v.SlicesOf(in.Driver) {
+			if len(s.Spec.Devices) > 0 && !pool[s.Name] {
+				pool[s.Name] = true
+				own = append(own, s)
+			}
+		}
 	}
-	inPool := len(own) > 0
-	seen := map[string]bool{}
 	for i := range in.Snapshot.Slices {
 		s := &in.Snapshot.Slices[i]
-		switch driver := s.Spec.Driver; {
-		case len(s.Spec.Devices) == 0:
-		case driver == in.Driver && !inPool:
+		switch {
+		case len(s.Spec.Devices) == 0 || pool[s.Name]:
+		case s.Spec.Driver == in.Driver && len(pool) == 0:
 			own = append(own, *s)
-		case driver != in.Driver && !seen[driver]:
-			seen[driver] = true
+		default:
 			rest = append(rest, *s)
 		}
 	}
-	return append(own, rest...)
+	return own, rest
 }

@@ -49,7 +49,8 @@ func (in Input) noState(v cluster.NodeView) *Finding {
 		return nil // a rollback leaves alone what no run has moved
 	case state != nil && (own != gate.Plugin || in.Operation == Rollback), in.Operation == Rollback:
 		return &Finding{Severity: Warning,
-			Message: fmt.Sprintf("%s, and a run had left it as %s: somebody else has changed it; this run sets it again", have(off), orAbsent(off.Want))}
+			Message: fmt.Sprintf("%s, and a run had left it as %s: somebody else has changed it; this run sets it again", have(off), orAbsent(off.Want)),
+			Remedy:  fmt.Sprintf("find who sets it, or it is set so again after the run: `kubectl get node %s --show-managed-fields -o yaml`", v.Node.Name)}
 	case own != gate.Plugin:
 		return &Finding{Severity: Blocker,
 			Message: fmt.Sprintf("%s, and no record says what it was before", have(off)),

@@ -39,7 +39,7 @@ func drm031() Check {
 				return nil
 			default:
 				f.Severity = Unknown
-				f.Remedy = "add to --from the output of `" + collect(cluster.PartResourceAPI) + "`"
+				f.Remedy = "add to --from the output of `" + collect(cluster.PartResourceAPI, in.Namespace) + "`"
 				f.Message = "the files do not tell which versions of resource.k8s.io are served; v1 is since Kubernetes 1.34, unless it was switched off"
 			}
 			return []Finding{f}

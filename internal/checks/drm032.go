@@ -43,7 +43,7 @@ func drm032() Check {
 				}
 				f.Remedy = "--probe-gate asks the server by a DeviceClass that is not stored"
 				if in.Offline {
-					f.Remedy = "add to --from the output of `" + collect(cluster.PartFeatures) + "`"
+					f.Remedy = "add to --from the output of `" + collect(cluster.PartFeatures, in.Namespace) + "`"
 				}
 			}
 			return []Finding{f}

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
 func drm033() Check {
@@ -19,25 +21,58 @@ func drm033() Check {
 		Operations: []string{Migrate, Rollback, MigrateInto},
 		Advises:    true,
 		Run: func(in Input) []Finding {
-			nodes := map[string][]string{} // minor release → nodes
+			versions := map[string]string{}
+			var names []string
 			for _, v := range in.seen() {
-				if parsed, err := version.ParseGeneric(v.Node.Status.NodeInfo.KubeletVersion); err == nil {
-					minor := fmt.Sprintf("%d.%d", parsed.Major(), parsed.Minor())
-					nodes[minor] = append(nodes[minor], v.Node.Name)
+				versions[v.Node.Name] = v.Node.Status.NodeInfo.KubeletVersion
+				names = append(names, v.Node.Name)
+			}
+			if in.Pool.Name != "" {
+				return severalReleases(names, versions, "pool/"+in.Pool.Name, in.Pool.Selector)
+			}
+			// Without a pool it is asked of each, and of the nodes that no label puts into one.
+			var out []Finding
+			pooled := map[string]bool{}
+			for _, p := range cluster.Pools(in.Snapshot.Nodes) {
+				var here []string
+				for _, n := range p.Nodes {
+					if _, seen := versions[n]; seen {
+						here = append(here, n)
+						pooled[n] = true
+					}
 				}
+				out = append(out, severalReleases(here, versions, "pool/"+p.Name, p.Selector)...)
 			}
-			if len(nodes) < 2 || in.Pool.Name == "" {
-				return nil
-			}
-			var found []string
-			for _, minor := range slices.Sorted(maps.Keys(nodes)) {
-				found = append(found, fmt.Sprintf("%s on %s", minor, nodeList(nodes[minor])))
-			}
-			return []Finding{{
-				Code: "DRM033", Severity: Warning, Object: in.poolObject(),
-				Message: "its kubelets are of several releases: " + strings.Join(found, "; "),
-				Remedy:  "let the upgrade of the pool end first, if there is one; `kubectl get nodes -l '" + in.Pool.Selector + "'` shows the versions",
-			}}
+			names = slices.DeleteFunc(names, func(n string) bool { return pooled[n] })
+			return append(out, severalReleases(names, versions, allNodes, "")...)
 		},
 	}
+}
+
+// severalReleases is about nodes that ought to have kubelets of one minor release;
+// versions are those of the kubelets by node.
+func severalReleases(names []string, versions map[string]string, object, selector string) []Finding {
+	nodes := map[string][]string{} // minor release → nodes
+	for _, name := range names {
+		if parsed, err := version.ParseGeneric(versions[name]); err == nil {
+			minor := fmt.Sprintf("%d.%d", parsed.Major(), parsed.Minor())
+			nodes[minor] = append(nodes[minor], name)
+		}
+	}
+	if len(nodes) < 2 {
+		return nil
+	}
+	var found []string
+	for _, minor := range slices.Sorted(maps.Keys(nodes)) {
+		found = append(found, fmt.Sprintf("%s on %s", minor, nodeList(nodes[minor])))
+	}
+	whose, show := "its kubelets", "`kubectl get nodes -l '"+selector+"'`"
+	if object == allNodes {
+		whose, show = "the kubelets of nodes that no label puts into a pool", "`kubectl get nodes`"
+	}
+	return []Finding{{
+		Code: "DRM033", Severity: Warning, Object: object,
+		Message: whose + " are of several releases: " + strings.Join(found, "; "),
+		Remedy:  "let the upgrade of the pool end first, if there is one; " + show + " shows the versions",
+	}}
 }

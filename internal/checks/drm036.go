@@ -41,7 +41,7 @@ func drm036() Check {
 			case blind && in.Snapshot.Advice:
 				f.Severity = Info
 				f.Message = fmt.Sprintf("whether the feature gate %s is on could not be seen (%s); it is alpha, and off unless somebody has switched it on", cluster.FeatureNodeAllocatable, unseen)
-				f.Remedy = "see by `" + collect(cluster.PartFeatures) + "` whether the scheduler may do what the gate asks of it"
+				f.Remedy = "see by `" + collect(cluster.PartFeatures, in.Namespace) + "` whether the scheduler may do what the gate asks of it"
 			default:
 				return nil
 			}

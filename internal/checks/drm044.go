@@ -17,7 +17,7 @@ func drm044() Check {
 		Why:        "A privileged container sees every device of its node, and the NVIDIA runtime gives a container all that NVIDIA_VISIBLE_DEVICES names, whether or not the pod was given any. Neither mechanism knows of it: such a pod uses devices that others hold, is not evicted for its devices, and after the move does not see what its claim says but what it saw before.",
 		Fix:        "Let the workload ask for its devices, and take privileged and the variable away; NVIDIA_VISIBLE_DEVICES=void is fine.",
 		Sources:    []string{"NVIDIA/k8s-device-plugin#1294", "NVIDIA/nvidia-container-toolkit, docs, \"Specialized configurations\""},
-		Operations: []string{Migrate, Verify},
+		Operations: []string{Migrate, Verify, MigrateFrom, MigrateInto},
 		Advises:    true,
 		Needs:      []string{cluster.PartPods, cluster.PartDaemonSets},
 		Run: func(in Input) []Finding {
@@ -47,6 +47,7 @@ func drm044() Check {
 					out = append(out, Finding{
 						Code: "DRM044", Severity: Warning, Object: in.poolObject(),
 						Message: fmt.Sprintf("%d more workloads do the same: %s", len(owners)-i, few(owners[i:])),
+						Remedy:  "the same for each of them: let it ask for its devices and take the setting away",
 					})
 					break
 				}

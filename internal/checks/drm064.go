@@ -19,12 +19,12 @@ func drm064() Check {
 		Why:        "Prepare waits until each pod of the edited plugin is ready again, which a pod that crashes or cannot pull its image never is; the update does not go past it either. A driver that comes up nowhere will not come up on the next node. Where a driver's pod is down, pods with its devices cannot start, and those that run cannot end.",
 		Fix:        "See the pod's events and its last log. A pod of the NVIDIA driver that stays in its init container does not find the GPU's driver (DRM063); an image that cannot be pulled needs its secret, or a mirror.",
 		Sources:    []string{"pkg/controller/daemon/update.go, v1.37.2", "kubernetes-sigs/dra-driver-nvidia-gpu, hack/kubelet-plugin-prestart.sh", "eksctl-io/eksctl#8858"},
-		Operations: []string{Prepare, Migrate, Rollback, Verify},
+		Operations: []string{Prepare, Migrate, Rollback, Verify, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto},
 		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			var plugins, drivers []*appsv1.DaemonSet
 			for _, p := range in.plugins() {
-				if in.Operation != Rollback {
+				if in.Operation != Rollback && in.Operation != RollbackFrom {
 					plugins = append(plugins, p.DaemonSet)
 				}
 			}
@@ -50,10 +50,10 @@ func drm064() Check {
 			}
 			for _, ds := range drivers {
 				ill := unready(pods[ds], func(node string) bool {
-					return !down[node] && (in.Operation != Rollback || target[node])
+					return !down[node] && (target[node] || in.Operation == Prepare || in.Operation == Migrate || in.Operation == Verify)
 				}, down)
 				f := Finding{Severity: Warning}
-				if in.Operation == Migrate && ill.stuck() == len(pods[ds]) {
+				if (in.Operation == Migrate || in.Operation == MigrateInto) && ill.stuck() > 0 && ill.stuck() == len(pods[ds]) {
 					f.Severity = Blocker // it comes up nowhere
 				}
 				out = append(out, ill.findings(ds, "driver", f)...)

@@ -16,7 +16,7 @@ func drm078() Check {
 		Why:        "The helper pods look at each node, and the run rests on what they say. They are pulled if the node has not got the image: a tag that moves, such as latest, leaves nodes with an older program under the same name, and a registry that the nodes have not pulled from so far may want a secret or a way out. The pull is tried on each node before it is closed, so the worst is a run that stops there.",
 		Fix:        "Name the image by its digest, IMAGE@sha256:…, from a registry that the nodes reach; make the pull secret in the tool's namespace.",
 		Sources:    []string{"Kubernetes docs, \"Images\", image names and pull policy", "pkg/kubelet/images/image_manager.go, v1.37.2"},
-		Operations: []string{Migrate, Rollback},
+		Operations: []string{Migrate, Rollback, MigrateInto, RollbackFrom},
 		Given:      func(in Input) bool { return in.HelperImage != "" },
 		Advises:    true,
 		Needs:      []string{cluster.PartPods},

@@ -14,7 +14,7 @@ func drm079() Check {
 		Why:        "The tool proves what it knows how to look at: that the driver publishes the very devices that the plugin had, and that a container sees the devices of its claim. For some vendors plugin and driver name a device differently, or no program is known that lists what a container sees. What is left is then less: the number of devices, and that the claim is allocated, reserved and served and its container starts.",
 		Fix:        "Look yourself at the first node, before the others follow: the first batch is one node, and a long --soak leaves the time.",
 		Sources:    []string{"ROCm/k8s-gpu-dra-driver, docs/driver-attributes.md", "intel/intel-device-plugins-for-kubernetes, cmd/gpu_plugin/gpu_plugin.go", "GKE docs, \"Set up dynamic resource allocation\""},
-		Operations: []string{Prepare, Migrate},
+		Operations: []string{Prepare, Migrate, MigrateInto},
 		Advises:    true,
 		Needs:      []string{cluster.PartClasses},
 		Run: func(in Input) []Finding {
@@ -28,6 +28,7 @@ func drm079() Check {
 				out = append(out, f)
 			}
 			switch {
+			case in.Operation == MigrateInto: // the new pool's devices are compared with nobody's
 			case !known:
 				add("compare the IDs yourself: `kubectl get resourceslices -o yaml` against the plugin's log; the run stops at its first node if they differ",
 					"nothing is known of this driver: its devices are compared with the plugin's by the attribute %s, as if it held the plugin's IDs", join.Attributes[0])

@@ -14,7 +14,7 @@ func drm080() Check {
 		Why:        "With a GPUCluster NVIDIA's operator runs its own DRA driver on every GPU node of the cluster and no plugin on any. There is nothing to move pool by pool, and the operator refuses a ClusterPolicy beside it. NVIDIA says of both ways that a cluster in use is not to be changed from one to the other.",
 		Fix:        "Leave DRA to the operator on this cluster; to move pools one by one, run it with a ClusterPolicy instead.",
 		Sources:    []string{"NVIDIA/gpu-operator, controllers/gpucluster_controller.go, v26.7.0", "NVIDIA/aicr#2403"},
-		Operations: []string{Prepare, Migrate},
+		Operations: []string{Prepare, Migrate, MigrateFrom},
 		Needs:      []string{cluster.PartDaemonSets},
 		Run: func(in Input) []Finding {
 			if !in.nvidia() {

@@ -12,7 +12,7 @@ func drm081() Check {
 		Why:        "The upgrade of the kernel driver goes through states on a node label: it cordons, drains, restarts the driver's pod, and at the end uncordons whoever had cordoned the node. A node that waits for its upgrade and is cordoned by somebody else is taken at once, whatever the limit on parallel upgrades.",
 		Fix:        "Wait until the state is upgrade-done, or keep the pool out of upgrades by the label nvidia.com/gpu-driver-upgrade.skip=true.",
 		Sources:    []string{"NVIDIA/k8s-operator-libs, pkg/upgrade/consts.go, common_manager.go", "NVIDIA/gpu-operator#2820", "NVIDIA/k8s-driver-manager#212"},
-		Operations: []string{Migrate, Rollback, Verify},
+		Operations: []string{Migrate, Rollback, Verify, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto},
 		Run: func(in Input) []Finding {
 			busy, failed := nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {

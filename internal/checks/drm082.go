@@ -15,7 +15,7 @@ func drm082() Check {
 		Why:        "With driver.upgradePolicy.autoUpgrade the operator drains nodes by itself as soon as its driver's version or configuration changes, and uncordons them afterwards, those that a run has cordoned as well. The tool's own taint keeps workloads away meanwhile, but the GPU's driver is gone under the DRA driver.",
 		Fix:        "Change nothing of the operator during the window, or label the pool's nodes nvidia.com/gpu-driver-upgrade.skip=true and take that off afterwards.",
 		Sources:    []string{"NVIDIA/gpu-operator, deployments/gpu-operator/values.yaml, driver.upgradePolicy", "NVIDIA/gpu-operator#2820"},
-		Operations: []string{Migrate, Rollback},
+		Operations: []string{Migrate, Rollback, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto},
 		Needs:      []string{cluster.PartClusterPolicies, cluster.PartNVIDIADrivers},
 		Advises:    true,
 		Run: func(in Input) []Finding {

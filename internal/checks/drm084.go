@@ -15,7 +15,7 @@ func drm084() Check {
 		Why:        "nvidia.com/gpu.deploy.operands=false takes every operand from a node, the kernel driver too, and is no way to keep the plugin alone away. nvidia.com/gpu-operator.resource-allocation.mode was the switch between plugin and DRA in builds of summer 2026 and is read by no release. An empty value of a gpu.deploy label deploys nothing until the operator makes it \"true\", at a moment of its own.",
 		Fix:        "Take the labels off, or give them a value, before the node is moved.",
 		Sources:    []string{"NVIDIA/gpu-operator, controllers/state_manager.go", "NVIDIA/gpu-operator#2575", "NVIDIA/gpu-operator#2696", "NVIDIA/gpu-operator#491"},
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateInto},
 		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			if !in.nvidia() {

@@ -14,7 +14,7 @@ func drm085() Check {
 		Why:        "While NVIDIA's driver manager reloads the kernel driver it keeps the operands away by the value paused-for-driver-upgrade of their labels and puts the former values back afterwards; a label written meanwhile is lost. It uncordons the node at the end. As long as the driver's pod is not ready there is no GPU to move. A restart of Node Feature Discovery is enough to bring such a reload about.",
 		Fix:        "Wait until the driver's pod on the node is ready and no label is paused, then plan again.",
 		Sources:    []string{"NVIDIA/k8s-driver-manager, cmd/driver-manager/main.go", "NVIDIA/gpu-operator#782", "NVIDIA/gpu-operator#304"},
-		Operations: []string{Migrate, Rollback, Verify},
+		Operations: []string{Migrate, Rollback, Verify, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto},
 		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			if !in.nvidia() {

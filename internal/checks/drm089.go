@@ -16,7 +16,7 @@ func drm089() Check {
 		Why:        "kured drains and reboots a node that has a reboot pending, one at a time, when it gets its lock. A node that is rebooted half-way loses the kubelet's memory of the plugin's devices and comes back with whatever its labels say; kured uncordons it if it had cordoned it.",
 		Fix:        "Hold kured's lock by hand for the window, and let it go afterwards.",
 		Sources:    []string{"kubereboot/kured, cmd/kured/main.go; docs, \"Operation\""},
-		Operations: []string{Migrate, Rollback},
+		Operations: []string{Migrate, Rollback, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto},
 		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
 		Run: func(in Input) []Finding {
 			daemons := in.daemonSets(func(ds *appsv1.DaemonSet) bool {

@@ -15,7 +15,7 @@ func drm090() Check {
 		Why:        "Monitors write what they think of a node's GPUs into its conditions, and automatic repair reboots or replaces a node whose condition stays bad: on EKS AcceleratedHardwareReady, on AKS UnhealthyNvidiaDevicePlugin and UnhealthyNvidiaDCGMServices. A monitor that looks for the plugin itself takes a node on DRA for ill.",
 		Fix:        "Have the node repaired before its move; switch the monitoring of the plugin, or automatic repair, off for a pool on DRA.",
 		Sources:    []string{"Amazon EKS docs, \"Detect node health issues and enable automatic node repair\"", "Azure/AgentBaker, node problem detector, UnhealthyNvidiaDevicePlugin", "MicrosoftDocs/azure-aks-docs, aks-managed-gpu-nodes.md"},
-		Operations: []string{Migrate, Rollback, Verify},
+		Operations: []string{Migrate, Rollback, Verify, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto},
 		Advises:    true,
 		Run: func(in Input) []Finding {
 			ill, watched := nodeGroups{}, nodeGroups{}
@@ -27,8 +27,12 @@ func drm090() Check {
 					}
 					if badCondition(c) {
 						ill.add(fmt.Sprintf("condition %s is %s (%s): automatic repair may reboot or replace it", c.Type, c.Status, c.Reason), v.Node.Name)
-					} else if strings.Contains(string(c.Type), "DevicePlugin") && in.Operation == Migrate {
-						watched.add(fmt.Sprintf("condition %s tells how the plugin is, which leaves the node: it will be taken for ill", c.Type), v.Node.Name)
+					} else if strings.Contains(string(c.Type), "DevicePlugin") && (in.Operation == Migrate || in.Operation == MigrateInto) {
+						leaves := "leaves the node"
+						if in.Operation == MigrateInto {
+							leaves = "does not run on the node"
+						}
+						watched.add(fmt.Sprintf("condition %s tells how the plugin is, which %s: it will be taken for ill", c.Type, leaves), v.Node.Name)
 					}
 				}
 			}

@@ -11,7 +11,7 @@ func drm091() Check {
 		Why:        "The Machine Config Operator cordons and drains a node, changes it, reboots it, and uncordons it. In the middle of that a node is nobody else's to move.",
 		Fix:        "Wait until the machine config pool is updated, and pause it for the window.",
 		Sources:    []string{"openshift/machine-config-operator, pkg/daemon/constants/constants.go"},
-		Operations: []string{Migrate, Rollback, Verify},
+		Operations: []string{Migrate, Rollback, Verify, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto},
 		Run: func(in Input) []Finding {
 			busy := nodeGroups{}
 			for _, v := range in.targets() {

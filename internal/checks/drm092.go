@@ -18,7 +18,7 @@ func drm092() Check {
 		Why:        "The GPU Operator gives a node its labels by what Node Feature Discovery says of it. If that says for a moment that there is no GPU, the operator takes all its labels off the node and puts them back with their defaults: a plugin that had been switched off by its label is back. New nodes get no labels at all where Feature Discovery does not tolerate their taint.",
 		Fix:        "Bring Node Feature Discovery into order before the move, with tolerations for the pool's taints, and look at `dramigrate status` after each of its restarts.",
 		Sources:    []string{"NVIDIA/gpu-operator, controllers/state_manager.go", "NVIDIA/gpu-operator#2288", "NVIDIA/k8s-device-plugin#1934", "NVIDIA/gpu-operator#397"},
-		Operations: []string{Migrate},
+		Operations: []string{Migrate, MigrateInto},
 		Needs:      []string{cluster.PartDaemonSets, cluster.PartPods},
 		Advises:    true,
 		Run: func(in Input) []Finding {

@@ -3,6 +3,7 @@ package checks
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
 
@@ -20,11 +21,7 @@ func drm114() Check {
 		Operations: []string{Rollback, RollbackFrom},
 		Needs:      append(workloadParts(), cluster.PartPods, cluster.PartClaims, cluster.PartClasses),
 		Run: func(in Input) []Finding {
-			claims := map[string]*resourcev1.ResourceClaim{}
-			for i := range in.Snapshot.Claims {
-				c := &in.Snapshot.Claims[i]
-				claims[c.Namespace+"/"+c.Name] = c
-			}
+			claims := in.claimsByRef()
 			drivers := in.driversByOwner(claims)
 			g := ownerGroups{}
 			for _, w := range in.templates(nil) {
@@ -44,7 +41,7 @@ func drm114() Check {
 // claims are of other drivers.
 func (in Input) needsDRA(w *cluster.Workload, claims map[string]*resourcev1.ResourceClaim, drivers []string) string {
 	t := &w.Template
-	if name := implicit(t); name != "" {
+	if name := implicit(t); name != "" && in.mayServe(strings.TrimPrefix(string(name), cluster.ImplicitResourcePrefix)) {
 		return fmt.Sprintf("its template asks for %s, which no plugin serves", name)
 	}
 	if len(drivers) > 0 { // of its pods' claims

@@ -27,6 +27,9 @@ func drm150() Check {
 				return nil
 			}
 			pods, owners := in.movers(), map[string]bool{}
+			if len(pods) == 0 {
+				return nil // for whom there would be nothing to gain is not known
+			}
 			for _, p := range pods {
 				owners[ownerObject(p)] = true
 			}

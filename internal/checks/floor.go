@@ -14,6 +14,12 @@ const floorMinor = 36
 
 const floor = "1.36"
 
+// newestMinor is the newest minor version of Kubernetes 1 whose rules the checks know:
+// the last column of TestSeverityByVersion.
+const newestMinor = 38
+
+const newest = "1.38"
+
 // belowFloor compares a version such as "v1.36.2-gke.100" with the floor.
 func belowFloor(v string) (bool, error) {
 	parsed, err := version.ParseGeneric(v)

@@ -147,15 +147,22 @@ func (in Input) findHolders(v cluster.NodeView) []cluster.Pod {
 
 // holding says of a node's pods whether they are holders.
 func (in Input) holding(v cluster.NodeView) func(*cluster.Pod) bool {
+	byClaim := in.holdingByClaim(v)
+	return func(p *cluster.Pod) bool {
+		return !p.Finished() && !p.IsHelper() && (byClaim(p) || cluster.PluginBacked(p, in.Resources, v.Claims))
+	}
+}
+
+// holdingByClaim says of a node's pods whether a claim of one of the drivers holds a
+// device for them.
+func (in Input) holdingByClaim(v cluster.NodeView) func(*cluster.Pod) bool {
 	using := map[string]bool{}
 	for _, c := range v.ClaimsOf(in.drivers()...) {
 		for _, user := range c.Users {
 			using[c.Namespace+"/"+user] = true
 		}
 	}
-	return func(p *cluster.Pod) bool {
-		return !p.Finished() && !p.IsHelper() && (using[p.Ref()] || cluster.PluginBacked(p, in.Resources, v.Claims))
-	}
+	return func(p *cluster.Pod) bool { return using[p.Ref()] }
 }
 
 // evictions are the pods that the drain would evict from the node. The list is not to
@@ -166,6 +173,12 @@ func (in Input) evictions(v cluster.NodeView) []cluster.Pod {
 
 func (in Input) findEvictions(v cluster.NodeView) []cluster.Pod {
 	pods := slices.Clone(in.holders(v))
+	if verb(in.Operation) == Rollback {
+		// A rollback makes no pod give a device of the plugin back: one that is there, on a
+		// node that was closed and not switched, keeps it.
+		byClaim := in.holdingByClaim(v)
+		pods = slices.DeleteFunc(pods, func(p cluster.Pod) bool { return !byClaim(&p) })
+	}
 	if in.Drain == "all" {
 		pods = slices.DeleteFunc(slices.Clone(v.Pods), func(p cluster.Pod) bool { return p.Finished() || p.IsHelper() })
 	}

@@ -25,6 +25,13 @@ func has(node, resourceName, count string) func(*state) {
 func TestDRM008(t *testing.T) {
 	t.Parallel()
 	n1 := []string{"blocker node/n1"}
+	unlabelled := func(resource, driver string) func(*state) {
+		return func(s *state) {
+			s.in.Resource, s.in.Driver = resource, driver
+			has("n1", resource, "2")(s)
+			delete(s.node("n1").Labels, "nvidia.com/gpu.count")
+		}
+	}
 	try(t, "DRM008", []given{
 		{"a renamed resource", Migrate, prepared, has("n1", "nvidia.com/gpu.shared", "8"), n1, "8 of nvidia.com/gpu.shared"},
 		{"a renamed resource of old", Migrate, prepared, has("n1", "nvidia.com/gpu.shared", "0"), nil, ""},
@@ -39,6 +46,11 @@ func TestDRM008(t *testing.T) {
 		{"GKE's clients of one GPU", Migrate, prepared, label("n1", "cloud.google.com/gke-max-shared-clients-per-gpu", "4"), n1, "gke-max-shared-clients-per-gpu=4"},
 		{"another pool shares", Migrate, prepared, label("m1", "nvidia.com/gpu.replicas", "4"), nil, ""},
 		{"nothing tells", Migrate, prepared, func(s *state) { delete(s.node("n1").Labels, "nvidia.com/gpu.count") }, []string{"info node/n1"}, "no label tells"},
+		{"nothing can tell: AMD has no such label", Migrate, prepared, unlabelled("amd.com/gpu", "gpu.amd.com"), nil, ""},
+		{"nothing can tell: TPUs", Migrate, prepared, unlabelled("google.com/tpu", "tpu.google.com"), nil, ""},
+		{"nothing can tell: Gaudi", Migrate, prepared, unlabelled("habana.ai/gaudi", "gaudi.intel.com"), nil, ""},
+		{"nothing can tell: Intel's GPUs", Migrate, prepared, unlabelled("gpu.intel.com/i915", "gpu.intel.com"), nil, ""},
+		{"nothing can tell: a vendor of which nothing is known", Migrate, prepared, unlabelled("example.com/gpu", "gpu.example.com"), nil, ""},
 		{"a node without GPUs tells nothing", Migrate, prepared, func(s *state) {
 			delete(s.node("n1").Labels, "nvidia.com/gpu.count")
 			s.node("n1").Status.Capacity, s.node("n1").Status.Allocatable = nil, nil
@@ -59,6 +71,8 @@ func TestDRM009(t *testing.T) {
 		{"GKE's partitions", Migrate, prepared, label("n1", "cloud.google.com/gke-gpu-partition-size", "1g.5gb"), n1, "gke-gpu-partition-size=1g.5gb"},
 		{"MIG Manager is at work", Migrate, prepared, label("n1", "nvidia.com/mig.config.state", "pending"), n1, "mig.config.state=pending"},
 		{"MIG Manager restarts the node", Migrate, prepared, label("n1", "nvidia.com/mig.config.state", "rebooting"), n1, "mig.config.state=rebooting"},
+		{"MIG Manager failed, although no layout is asked for", Migrate, prepared, all(label("n1", "nvidia.com/mig.config", "all-disabled"), label("n1", "nvidia.com/mig.config.state", "failed")), n1, "mig.config.state=failed"},
+		{"MIG Manager says what is new", Migrate, prepared, label("n1", "nvidia.com/mig.config.state", "waiting"), n1, "mig.config.state=waiting"},
 		{"MIG Manager is done", Migrate, prepared, label("n1", "nvidia.com/mig.config.state", "success"), nil, ""},
 		{"another pool is partitioned", Migrate, prepared, has("m1", "nvidia.com/mig-1g.5gb", "7"), nil, ""},
 	})
@@ -159,7 +173,34 @@ func TestDRM014(t *testing.T) {
 		{"others' devices as well", Migrate, prepared, func(s *state) {
 			with()(s)
 			s.Slices = append(s.Slices, nodeSlice("m1", "net.example", "nic-0"))
-		}, []string{"warning deviceclass/c"}, "devices of net.example as well"},
+		}, c, "has no selector: it selects devices of net.example as well"},
+		{"others' devices as well, and they are named", Migrate, prepared, func(s *state) {
+			with(`device.driver in ["gpu.nvidia.com", "net.example"]`)(s)
+			s.Slices = append(s.Slices, nodeSlice("m1", "net.example", "nic-0"))
+		}, []string{"warning deviceclass/c"}, "selects devices of net.example as well"},
+		{"constantly true, others publish nothing", Migrate, prepared, with(`true`), []string{"warning deviceclass/c"}, "the devices of every driver"},
+		{"constantly true, others alone publish", Migrate, prepared, func(s *state) {
+			s.Classes = []resourcev1.DeviceClass{class("c", `true`)}
+			s.Slices = append(s.Slices, nodeSlice("m1", "net.example", "nic-0"))
+		}, c, "selects devices of net.example as well"},
+		{"it fails on a device of another pool", Verify, migrated, func(s *state) { // docs/truth.md, K1.1i and K1.1j
+			s.Classes = []resourcev1.DeviceClass{class("c", ofGPUs)}
+			s.Slices = append(s.Slices, nodeSlice("m1", driver, "gpu-7"))
+			delete(s.Slices[len(s.Slices)-1].Spec.Devices[0].Attributes, "type")
+			s.in.Pool = cluster.NodePool{Name: "gpu", Nodes: []string{"n1", "n2"}}
+		}, c, "fail on device gpu-7 of pool m1"},
+		{"it fails on a device of another driver", Migrate, migrated, func(s *state) {
+			s.Classes = []resourcev1.DeviceClass{class("c", `device.attributes["gpu.nvidia.com"].type == "gpu"`)}
+			s.Slices = append(s.Slices, nodeSlice("m1", "net.example", "nic-0"))
+		}, c, "fail on device nic-0 of pool m1, driver net.example"},
+		{"it fails on a device of another driver, alone", Migrate, prepared, func(s *state) {
+			s.Classes = []resourcev1.DeviceClass{class("c", `device.attributes["gpu.nvidia.com"].type == "gpu"`)}
+			s.Slices = append(s.Slices, nodeSlice("m1", "net.example", "nic-0"))
+		}, c, "fail on device nic-0 of pool m1, driver net.example"},
+		{"another pool publishes too", Migrate, migrated, func(s *state) {
+			s.Classes = []resourcev1.DeviceClass{class("c", ofGPUs)}
+			s.Slices = append(s.Slices, nodeSlice("m1", driver, "gpu-7"))
+		}, nil, ""},
 		{"nothing is published", Migrate, prepared, func(s *state) { s.Classes = []resourcev1.DeviceClass{class("c", `false`)} },
 			[]string{"info deviceclass/c"}, "publishes no device yet"},
 		{"only others publish", Migrate, prepared, func(s *state) {

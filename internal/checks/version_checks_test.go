@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,6 +88,29 @@ func TestDRM033(t *testing.T) {
 		{"another pool", Migrate, prepared, kubelet("v1.36.3", "m1"), nil, ""},
 		{"one that cannot be read is DRM002's", Migrate, prepared, kubelet("?", "n2"), nil, ""},
 	})
+	for _, c := range []struct {
+		title  string
+		change func(*state)
+		want   []string
+	}{
+		{"an upgrade of one pool", kubelet("v1.36.3", "n2"), []string{"warning pool/gpu"}},
+		{"a pool older than another", kubelet("v1.36.3", "m1"), nil},
+		{"a CPU node is older", kubelet("v1.36.3", "cpu"), nil},
+		{"nodes without a pool", func(s *state) {
+			kubelet("v1.36.3", "n2")(s)
+			for _, n := range []string{"m1", "n1", "n2"} {
+				delete(s.node(n).Labels, "karpenter.sh/nodepool")
+			}
+		}, []string{"warning nodes"}},
+	} {
+		s := prepared()
+		c.change(s)
+		in := s.of(Migrate)
+		in.Pool = cluster.NodePool{}
+		if diff := cmp.Diff(c.want, brief(Run(in), "DRM033")); diff != "" {
+			t.Errorf("the whole cluster, %s (-want +got):\n%s", c.title, diff)
+		}
+	}
 }
 
 func TestDRM034(t *testing.T) {

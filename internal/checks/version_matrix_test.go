@@ -20,6 +20,9 @@ var supported = [...]string{"v1.34.4", "v1.35.4", "v1.36.3", "v1.37.2", "v1.38.0
 // what that release's own rules make of it.
 func TestSeverityByVersion(t *testing.T) {
 	t.Parallel()
+	if last := supported[len(supported)-1]; !strings.HasPrefix(last, "v"+newest+".") {
+		t.Errorf("the newest release that the checks know is %s, the last column %s", newest, last)
+	}
 	const b, w, none = Blocker, Warning, Severity("")
 	for _, row := range []struct {
 		code, state string

@@ -5,7 +5,9 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
@@ -61,6 +63,12 @@ func TestDRM016(t *testing.T) {
 		s.addPod("explicit", "n2", 0).Claims = []string{"own"}
 		s.claim("own", driver, "n2", "gpu-1", "explicit")
 	}
+	waits := func(class string) func(*state) {
+		return func(s *state) {
+			p := s.addPod("waits", "", 0)
+			p.Requests = []cluster.Request{{Container: "main", Resource: corev1.ResourceName(cluster.ImplicitResourcePrefix + class), Count: 1}}
+		}
+	}
 	try(t, "DRM016", []given{
 		{"a claim of its own", Rollback, migrated, explicit, []string{"blocker replicaset/team/explicit"}, "pod explicit on node n2: holds 1 device by its claim own"},
 		{"a class by its implicit name", Rollback, migrated, func(s *state) {
@@ -69,6 +77,23 @@ func TestDRM016(t *testing.T) {
 			p.Requests = []cluster.Request{{Container: "main", Resource: name, Count: 1}}
 			s.bridge("implicit", string(name), "n2", "gpu-1")
 		}, []string{"blocker replicaset/team/implicit"}, "by asking for deviceclass.resource.kubernetes.io/gpu.nvidia.com"},
+		{"a class by its implicit name, and no node yet", Rollback, migrated, waits("gpu.nvidia.com"), []string{"warning replicaset/team/waits"},
+			"waits for a node and asks for deviceclass.resource.kubernetes.io/gpu.nvidia.com, which the device plugin cannot serve"},
+		{"another driver's class by its implicit name, and no node yet", Rollback, migrated, func(s *state) {
+			waits("nic")(s)
+			s.Classes = append(s.Classes, resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "nic"}, Spec: class("", `device.driver == "net.example"`).Spec})
+		}, nil, ""},
+		{"the same for another pool", Rollback, migrated, func(s *state) {
+			waits("gpu.nvidia.com")(s)
+			s.pod("waits").NodeLabels = needs("karpenter.sh/nodepool", "other")
+		}, nil, ""},
+		{"a claim of its own, and no node yet", Rollback, migrated, func(s *state) {
+			s.addPod("waits", "", 0).Claims = []string{"own"}
+			c := resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "own"}}
+			c.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.nvidia.com"}}}
+			s.Claims = append(s.Claims, c)
+		}, []string{"warning replicaset/team/waits"}, "waits for a node and for its claim own"},
+		{"the plain name, and no node yet", Rollback, migrated, func(s *state) { s.addPod("waits", "", 1) }, nil, ""},
 		{"the plain name by a generated claim", Rollback, migrated, nil, nil, ""},
 		{"a claim of another driver", Rollback, migrated, func(s *state) {
 			s.addPod("net", "n2", 0).Claims = []string{"nic"}
@@ -84,7 +109,7 @@ func TestDRM016(t *testing.T) {
 
 func TestDRM018AndDRM023(t *testing.T) {
 	t.Parallel()
-	train := []string{"warning replicaset/team/train"}
+	train, never := []string{"warning replicaset/team/train"}, []string{"blocker replicaset/team/train"}
 	idle := func(s *state) { s.addPod("web", "n1", 0); s.budget("web", "web", 0) }
 	try(t, "DRM018", []given{
 		{"a budget that allows nothing now", Migrate, prepared, func(s *state) { s.budget("b", "train", 0) }, train, "budget team/b allows no disruption now (1 of 1 pods healthy, 1 wanted)"},
@@ -98,15 +123,28 @@ func TestDRM018AndDRM023(t *testing.T) {
 		{"every pod at all times: none may be away", Migrate, prepared, func(s *state) {
 			s.budget("b", "train", 0)
 			s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromInt32(0))
-		}, train, "can never allow an eviction: maxUnavailable is 0"},
+		}, never, "can never allow an eviction: maxUnavailable is 0"},
+		{"every pod at all times: no share of them may be away", Migrate, prepared, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromString("0%"))
+		}, never, "can never allow an eviction: maxUnavailable is 0%"},
+		{"every pod at all times: all of them", Migrate, prepared, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MinAvailable = ptr.To(intstr.FromString("100%"))
+		}, never, "can never allow an eviction: minAvailable is 100%, and it covers 1 pod"},
+		{"every pod at all times: more than there are", Migrate, prepared, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MinAvailable = ptr.To(intstr.FromInt32(5))
+			s.Budgets[0].Status.ExpectedPods, s.Budgets[0].Status.CurrentHealthy, s.Budgets[0].Status.DesiredHealthy = 4, 4, 5
+		}, never, "can never allow an eviction: minAvailable is 5, and it covers 4 pods"},
 		{"every pod at all times: as many as there are", Migrate, prepared, func(s *state) {
 			s.budget("b", "train", 0)
 			s.Budgets[0].Spec.MinAvailable = ptr.To(intstr.FromInt32(1))
-		}, train, "can never allow an eviction: minAvailable is 1, and it covers 1 pods"},
+		}, never, "can never allow an eviction: minAvailable is 1, and it covers 1 pod"},
 		{"every pod at all times: half of one, rounded up", Migrate, prepared, func(s *state) {
 			s.budget("b", "train", 0)
 			s.Budgets[0].Spec.MinAvailable = ptr.To(intstr.FromString("50%"))
-		}, train, "can never allow an eviction: minAvailable is 50%"},
+		}, never, "can never allow an eviction: minAvailable is 50%, and it covers 1 pod"},
 		{"it passes: one of four is down", Migrate, prepared, func(s *state) { // kubernetes/kubectl#172 waits without a word
 			s.budget("b", "train", 0)
 			s.Budgets[0].Spec.MinAvailable = ptr.To(intstr.FromInt32(3))
@@ -114,8 +152,21 @@ func TestDRM018AndDRM023(t *testing.T) {
 		}, train, "allows no disruption now (3 of 4 pods healthy, 3 wanted)"},
 		{"not counted since it was changed", Migrate, prepared, func(s *state) {
 			s.budget("b", "train", 0)
-			s.Budgets[0].Spec.MaxUnavailable, s.Budgets[0].Generation = ptr.To(intstr.FromInt32(0)), 2
+			s.Budgets[0].Spec.MinAvailable, s.Budgets[0].Generation = ptr.To(intstr.FromInt32(1)), 2
 		}, train, "allows no disruption now"},
+		{"none may be away, however many there are", Migrate, prepared, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MaxUnavailable, s.Budgets[0].Generation = ptr.To(intstr.FromInt32(0)), 2
+		}, never, "can never allow an eviction: maxUnavailable is 0"},
+		{"none may be away, on the way back", Rollback, migrated, func(s *state) {
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromInt32(0))
+		}, never, ""},
+		{"the way back of a node that the budget held evicts nobody", Rollback, prepared, func(s *state) {
+			s.mark("n1", "gpu", false)
+			s.budget("b", "train", 0)
+			s.Budgets[0].Spec.MaxUnavailable = ptr.To(intstr.FromInt32(0))
+		}, nil, ""},
 		{"a budget that allows one", Migrate, prepared, func(s *state) { s.budget("b", "train", 1) }, nil, ""},
 		{"another workload's budget", Migrate, prepared, func(s *state) { s.budget("b", "serve", 0) }, nil, ""},
 		{"on the way back", Rollback, migrated, func(s *state) { s.budget("b", "train", 0) }, train, ""},

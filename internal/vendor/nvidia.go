@@ -84,6 +84,7 @@ func nvidia() Vendor {
 			{Key: GKEAccelerator, Prefix: "nvidia-"},
 			{Key: "nvidia.com/gpu.present", Value: "true"},
 		},
+		CountLabel: "nvidia.com/gpu.count", // NVIDIA/k8s-device-plugin, docs/gpu-feature-discovery
 		// GKE docs, "Set up dynamic resource allocation".
 		OptOut: OptOut{Gate: "gke", Label: "gke-no-default-nvidia-gpu-device-plugin"},
 		// The plugin (cmd/nvidia-device-plugin/main.go, v0.20.0), its config manager, MPS

@@ -40,6 +40,9 @@ type Vendor struct {
 	Look []string
 	// NodeLabels are by which a node shows that it has devices, the surest first.
 	NodeLabels []NodeLabel
+	// CountLabel is the node label by which the vendor's feature discovery tells how many
+	// devices a node has; empty if it has none.
+	CountLabel string
 	// OptOut is how GKE's own plugin for these devices is kept off a node.
 	OptOut OptOut
 	// Environment are the variables of plugin and driver that decide which devices they

@@ -80,7 +80,7 @@ func staticManifest() site {
 			{
 				op: plan.Migrate, pool: "infer-l40s", selector: "pool=infer-l40s", refused: true, class: ownClass,
 				findings: []string{"blocker DRM015 " + ds, noDriver,
-					"blocker DRM019 replicaset/inference/triton-5b7d9f6c4", "warning DRM018 replicaset/inference/triton-5b7d9f6c4",
+					"blocker DRM019 replicaset/inference/triton-5b7d9f6c4", "blocker DRM018 replicaset/inference/triton-5b7d9f6c4",
 					"warning DRM138 daemonset/monitoring/dcgm-exporter"},
 				batches: "l40s-1 | l40s-2",
 				evicted: []string{"inference/triton-5b7d9f6c4-kx2nv", "inference/triton-5b7d9f6c4-pm8wq"}, // web has no GPU
