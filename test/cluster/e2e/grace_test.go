@@ -81,6 +81,13 @@ func (f *fixture) outliveGrace(grace time.Duration, restart, broken bool) {
 	f.ok(f.Client().CoreV1().Pods("default").DeleteCollection(f.ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=train"}))
 	if broken {
 		f.ok(Eventually(f.ctx, patience, func() string { return f.refused("train") }))
+		list, err := f.Client().CoreV1().Pods("default").List(f.ctx, metav1.ListOptions{LabelSelector: "app=train"})
+		f.ok(err)
+		for _, p := range list.Items {
+			if p.DeletionTimestamp == nil {
+				f.diagnosed(p.Name, "kubelet-remembers-plugin", 3, "gpu-a-1")
+			}
+		}
 		return
 	}
 	f.ok(f.WorkloadReady(f.ctx, "train", 1))

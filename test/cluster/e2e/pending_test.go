@@ -90,6 +90,77 @@ func TestPending(t *testing.T) {
 	f.driverGone()
 }
 
+// TestPendingOfDevices makes pods wait for what is published, on a node of which the slices
+// are written by hand.
+func TestPendingOfDevices(t *testing.T) {
+	t.Parallel()
+	const node = "bare-1"
+	f := newFixture(t, BenchOptions{Nodes: []cluster.NodeSpec{GPUNode(node, "bare", 0)}})
+	why := func(cause string, texts ...string) {
+		t.Helper()
+		f.waits(cause, node, nil)
+		f.diagnosed(cause, cause, 3, texts...)
+		f.deletePod(cause)
+	}
+	whole := resourceapi.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1}
+	f.ok(f.Apply(f.ctx, manifests.DeviceClass()))
+	why("slices-missing", "no device for deviceclass/gpu.nvidia.com is published on the nodes that it may go to")
+
+	half := whole
+	half.ResourceSliceCount = 2
+	slice := f.sliceOn(node, Driver, half)
+	why("slices-incomplete", "the slices of node/"+node+" are not all there")
+	f.unpublish(slice)
+
+	slice = f.sliceOn(node, Driver, whole, resourceapi.DeviceTaint{Key: "example.com/ill", Effect: resourceapi.DeviceTaintEffectNoSchedule})
+	why("devices-tainted", "example.com/ill")
+	f.unpublish(slice)
+
+	f.ok(f.Client().ResourceV1().DeviceClasses().Delete(f.ctx, manifests.DeviceClass().Name, metav1.DeleteOptions{}))
+	f.ok(f.Apply(f.ctx, classOf("fails", "device.attributes['gpu.nvidia.com'].absent == 'x'")))
+	f.sliceOn(node, Driver, whole)
+	why("class-fails", "kubectl edit deviceclass fails")
+	f.ok(f.Client().ResourceV1().DeviceClasses().Delete(f.ctx, "fails", metav1.DeleteOptions{}))
+
+	// The scheduler drops the name when the older of two classes goes.
+	const selects = "device.driver == 'gpu.nvidia.com'"
+	f.ok(f.Apply(f.ctx, classOf("older", selects)))
+	older, err := f.Client().ResourceV1().DeviceClasses().Get(f.ctx, "older", metav1.GetOptions{})
+	f.ok(err)
+	f.ok(Eventually(f.ctx, patience, func() string {
+		if !time.Now().After(older.CreationTimestamp.Add(time.Second)) {
+			return "the next class would be as old"
+		}
+		return ""
+	}))
+	f.ok(f.Apply(f.ctx, classOf("newer", selects)))
+	f.ok(f.Client().ResourceV1().DeviceClasses().Delete(f.ctx, "older", metav1.DeleteOptions{}))
+	why("mapping-lost", "deviceclass/newer carries nvidia.com/gpu, and the scheduler does not use it")
+}
+
+// sliceOn publishes one device of a pool on a node.
+func (f *fixture) sliceOn(node, driver string, pool resourceapi.ResourcePool, taints ...resourceapi.DeviceTaint) string {
+	f.Helper()
+	kind := "gpu"
+	s, err := f.Client().ResourceV1().ResourceSlices().Create(f.ctx, &resourceapi.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "by-hand-"},
+		Spec: resourceapi.ResourceSliceSpec{
+			Driver: driver, NodeName: &node, Pool: pool,
+			Devices: []resourceapi.Device{{
+				Name: "device-0", Taints: taints,
+				Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"type": {StringValue: &kind}},
+			}},
+		},
+	}, metav1.CreateOptions{})
+	f.ok(err)
+	return s.Name
+}
+
+func (f *fixture) unpublish(slice string) {
+	f.Helper()
+	f.ok(f.Client().ResourceV1().ResourceSlices().Delete(f.ctx, slice, metav1.DeleteOptions{}))
+}
+
 // classOf is a DeviceClass that carries the bench's resource.
 func classOf(name, expression string) *resourceapi.DeviceClass {
 	carries := Resource
@@ -216,15 +287,7 @@ func (f *fixture) fromFiles(name string) {
 // for.
 func (f *fixture) slice(driver string) {
 	f.Helper()
-	node, kind := waitsOnPlugin, "gpu"
-	_, err := f.Client().ResourceV1().ResourceSlices().Create(f.ctx, &resourceapi.ResourceSlice{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "by-hand-"},
-		Spec: resourceapi.ResourceSliceSpec{
-			Driver: driver, NodeName: &node, Pool: resourceapi.ResourcePool{Name: node, Generation: 1, ResourceSliceCount: 1},
-			Devices: []resourceapi.Device{{Name: "device-0", Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"type": {StringValue: &kind}}}},
-		},
-	}, metav1.CreateOptions{})
-	f.ok(err)
+	f.sliceOn(waitsOnPlugin, driver, resourceapi.ResourcePool{Name: waitsOnPlugin, Generation: 1, ResourceSliceCount: 1})
 }
 
 func (f *fixture) patchNode(node, patch string) {
