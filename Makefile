@@ -82,7 +82,7 @@ test-html: ## The HTML plan in headless Chromium, $$DRAMIGRATE_CHROMIUM or the o
 
 .PHONY: test-e2e
 test-e2e: build ## End to end on a real control plane and real kubelets
-	go -C test/cluster test -count=1 -p 1 -timeout 60m -parallel 4 ./cluster ./e2e
+	go -C test/cluster test -count=1 -p 1 -timeout 75m -parallel 3 ./cluster ./e2e
 
 .PHONY: node-e2e
 node-e2e: ## What nodes say of themselves, on real kubelets with a stand-in for the driver's library; part of test-e2e
