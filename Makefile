@@ -80,6 +80,8 @@ test-html: ## The HTML plan in headless Chromium, $$DRAMIGRATE_CHROMIUM or the o
 	test -n "$$browser" || { echo "test-html: no Chromium found; install it (Debian: the package chromium) or set DRAMIGRATE_CHROMIUM"; exit 1; }; \
 	DRAMIGRATE_CHROMIUM="$$browser" go test -count=1 -run TestHTMLInBrowser -v ./internal/report
 
+# A cluster of four nodes takes about 36 of the 128 inotify instances that a user has by
+# default (kubelet 6, plugin and driver, control plane 9): three fit, four do not.
 .PHONY: test-e2e
 test-e2e: build ## End to end on a real control plane and real kubelets
 	go -C test/cluster test -count=1 -p 1 -timeout 75m -parallel 3 ./cluster ./e2e

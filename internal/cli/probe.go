@@ -101,18 +101,13 @@ func (o *probeOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.save != "" {
-		if err := saveReports(o.save, result); err != nil {
-			return fmt.Errorf("--save: %w", err)
-		}
-	}
 	err = o.format.print(o.app.Out, result, func() error {
 		return report.PoolProbe(o.app.sheet(), result, o.format.value == "wide")
 	})
 	if err != nil {
 		return err
 	}
-	return probed(result.Verdict)
+	return o.app.beside(o.saveReports(result), probed(result.Verdict))
 }
 
 // chosen is the pool, or the part of it that --node names.
@@ -149,10 +144,13 @@ func probed(v nodeprobe.Verdict) error {
 	}
 }
 
-// saveReports writes what each node said to a file of its own.
-func saveReports(dir string, r *poolprobe.Result) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
+// saveReports writes what each node said to a file of its own, if that is asked for.
+func (o *probeOptions) saveReports(r *poolprobe.Result) error {
+	if o.save == "" {
+		return nil
+	}
+	if err := os.MkdirAll(o.save, 0o755); err != nil {
+		return fmt.Errorf("--save: %w", err)
 	}
 	for i := range r.Nodes {
 		n := &r.Nodes[i]
@@ -160,9 +158,9 @@ func saveReports(dir string, r *poolprobe.Result) error {
 			continue
 		}
 		// A node's name is a DNS name, which is the name of a file anywhere.
-		err := wholefile.Write(filepath.Join(dir, n.Name+".json"), func(w io.Writer) error { return report.JSON(w, n.Report) })
+		err := wholefile.Write(filepath.Join(o.save, n.Name+".json"), func(w io.Writer) error { return report.JSON(w, n.Report) })
 		if err != nil {
-			return err
+			return fmt.Errorf("--save: %w", err)
 		}
 	}
 	return nil

@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -211,5 +213,17 @@ func TestProbeWithoutTheJournal(t *testing.T) {
 	}
 	if code, stderr, pods := run("--helper-image", "i", "--driver-root", "/d"); code != ExitUnknown || pods != 2 || strings.Contains(stderr, "journal") || strings.Contains(stderr, "Warning") {
 		t.Errorf("with all of it: exit code %d, %d pods, stderr %q", code, pods, stderr)
+	}
+}
+
+// Reports that cannot be saved hide no verdict.
+func TestProbeSaveFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stderr, _ := podsRefused(t, movedCluster(t), "probe", "gpu-a", "--helper-image", "i", "--driver-root", "/d", "--save", filepath.Join(file, "reports"))
+	if code != ExitUnknown || !strings.Contains(stderr, "Warning: --save: ") {
+		t.Errorf("exit code %d, want %d and a warning: %s", code, ExitUnknown, stderr)
 	}
 }

@@ -144,12 +144,19 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if code := verdict(v.Findings); v.Result == status.OK && code != ExitOK {
 		outcome = silent{code}
 	}
-	// A file that cannot be written must not hide what was found.
-	if err := o.writeText(v, probed); err != nil && outcome == nil {
-		return err
-	} else if err != nil {
-		fmt.Fprintf(o.app.Err, "Warning: %s\n", report.Clean(err.Error()))
+	return o.app.beside(o.writeText(v, probed), outcome)
+}
+
+// beside is how a verb ends that has an outcome, and beside it a file to write: one that
+// could not be written is an error, and never hides what was found.
+func (a *app) beside(failed, outcome error) error {
+	switch {
+	case failed == nil:
+		return outcome
+	case outcome == nil:
+		return failed
 	}
+	fmt.Fprintf(a.Err, "Warning: %s\n", report.Clean(failed.Error()))
 	return outcome
 }
 

@@ -312,3 +312,17 @@ func TestVerifyUsage(t *testing.T) {
 		}
 	}
 }
+
+// While it watches, too, a file that cannot be written hides nothing of what was seen.
+func TestVerifyWatchTextfileFails(t *testing.T) {
+	nowhere := filepath.Join(t.TempDir(), "nowhere", "gpu-a.prom")
+	synctest.Test(t, func(t *testing.T) {
+		double := movedCluster(t)
+		offers(nodeOf(t, double, movedNodes[0]), "2")
+		w := startVerb(t, Streams{}, double, nil, "verify", "gpu-a", "--watch", "--textfile", nowhere)
+		code := w.wait()
+		if stderr := w.err.take(); code != ExitBlocked || !strings.Contains(stderr, "Warning: --textfile: ") {
+			t.Errorf("exit code %d, want %d and a warning: %s", code, ExitBlocked, stderr)
+		}
+	})
+}

@@ -53,7 +53,7 @@ func (o *verifyOptions) follow(ctx context.Context) error {
 			return err
 		}
 		if err := o.writeText(v, nil); err != nil {
-			return err
+			return o.app.beside(err, verified(worst))
 		}
 		before = v
 		if !o.pause(ctx, changed, over) {
