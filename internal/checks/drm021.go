@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
 func drm021() Check {
@@ -38,10 +40,8 @@ func drm021() Check {
 }
 
 func nodeReady(n *corev1.Node) (corev1.ConditionStatus, string) {
-	for i := range n.Status.Conditions {
-		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
-			return c.Status, c.Reason
-		}
+	if c := cluster.ReadyCondition(n); c != nil {
+		return c.Status, c.Reason
 	}
 	return "", ""
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
@@ -72,7 +71,7 @@ func (in Input) rollsOver(ds *appsv1.DaemonSet) bool {
 func (in Input) down() map[string]bool {
 	out := map[string]bool{}
 	for i := range in.Snapshot.Nodes {
-		if ready, _ := nodeReady(&in.Snapshot.Nodes[i]); ready != corev1.ConditionTrue {
+		if !cluster.Ready(&in.Snapshot.Nodes[i]) {
 			out[in.Snapshot.Nodes[i].Name] = true
 		}
 	}

@@ -39,7 +39,7 @@ func (d Devices) Diff(driver string, resources, before []string) DeviceDiff {
 		want[i] = diff.Join.Key.Normal(id)
 	}
 	have := d.Keys()
-	diff.Missing, diff.Unexpected = without(want, have), without(have, want)
+	diff.Missing, diff.Unexpected = Difference(want, have), Difference(have, want)
 	return diff
 }
 
@@ -63,11 +63,11 @@ func (d Devices) count(driver string, resources []string) int {
 	return n
 }
 
-// without is what is in list and not in remove, sorted and each once.
-func without(list, remove []string) []string {
+// Difference is what is in a and not in b, sorted and each once.
+func Difference(a, b []string) []string {
 	var out []string
-	for _, s := range list {
-		if !slices.Contains(remove, s) {
+	for _, s := range a {
+		if !slices.Contains(b, s) {
 			out = append(out, s)
 		}
 	}

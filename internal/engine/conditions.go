@@ -172,18 +172,6 @@ func devicesNotAs(v cluster.NodeView, driver string, resources, want []string) s
 		fewOrNone(diff.Missing), fewOrNone(diff.Unexpected))
 }
 
-// difference returns what is in a and not in b, sorted.
-func difference(a, b []string) []string {
-	var out []string
-	for _, x := range a {
-		if !slices.Contains(b, x) {
-			out = append(out, x)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 func podsNamed(prefix string, pods []cluster.Pod) string {
 	if len(pods) == 0 {
 		return ""

@@ -68,8 +68,8 @@ func (n *nodeRun) offeredAgain(v cluster.NodeView) string {
 // driverReady waits until a new node serves devices by the driver, and by nothing else.
 func (n *nodeRun) driverReady(ctx context.Context) error {
 	err := n.until(ctx, plan.StepDriverReady, 0, func(v cluster.NodeView) string {
-		if why := nodeNotReady(v.Node); why != "" {
-			return why
+		if !cluster.Ready(v.Node) {
+			return "the node is not ready"
 		}
 		if why := stillAllocatable(v, n.plan.Resources); why != "" {
 			return why
@@ -80,16 +80,6 @@ func (n *nodeRun) driverReady(ctx context.Context) error {
 		return err
 	}
 	return n.until(ctx, plan.StepDriverReady, 1, func(v cluster.NodeView) string { return devicesNotAs(v, n.plan.Driver.Name, n.plan.Resources, nil) })
-}
-
-func nodeNotReady(node *corev1.Node) string {
-	ready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
-	if !ready {
-		return "the node is not ready"
-	}
-	return ""
 }
 
 // retire leaves a node closed that workloads have left, and lets autoscalers have it.

@@ -63,10 +63,10 @@ func (n *nodeRun) pluginOn(ctx context.Context) error {
 			Message: "which GPUs the node advertised before is not recorded; it advertises " + strings.Join(now, ", ")})
 		return nil
 	}
-	if missing := difference(before, now); len(missing) > 0 {
+	if missing := cluster.Difference(before, now); len(missing) > 0 {
 		return fmt.Errorf("the kubelet does not advertise %s, which it did before; look at the plugin's pod on the node", few(missing))
 	}
-	if extra := difference(now, before); len(extra) > 0 {
+	if extra := cluster.Difference(now, before); len(extra) > 0 {
 		n.emit(event.Warned{Stamp: n.stamp(), Node: n.ref.Name,
 			Message: "advertised now and not before the migration: " + strings.Join(extra, ", ")})
 	}

@@ -41,10 +41,8 @@ func (i Inventory) MetAgain(v cluster.NodeView, resource string, settled time.Ti
 
 // lastStatus is when the kubelet told its status last.
 func lastStatus(node *corev1.Node) time.Time {
-	for i := range node.Status.Conditions {
-		if c := &node.Status.Conditions[i]; c.Type == corev1.NodeReady {
-			return c.LastHeartbeatTime.Time
-		}
+	if c := cluster.ReadyCondition(node); c != nil {
+		return c.LastHeartbeatTime.Time
 	}
 	return time.Time{}
 }

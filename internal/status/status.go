@@ -236,7 +236,7 @@ func (g *gatherer) node(v cluster.NodeView, pool string) Node {
 	n := Node{
 		Name: v.Node.Name, UID: v.Node.UID, Pool: pool,
 		Mechanism:      Mechanism(v.Node),
-		Ready:          ready(v.Node),
+		Ready:          cluster.Ready(v.Node),
 		Cordoned:       v.Node.Spec.Unschedulable,
 		Closed:         slices.ContainsFunc(v.Node.Spec.Taints, gate.IsSwitchingTaint),
 		KubeletVersion: v.Node.Status.NodeInfo.KubeletVersion,
@@ -334,15 +334,6 @@ func Mechanism(n *corev1.Node) gate.State {
 	default:
 		return gate.Switching
 	}
-}
-
-func ready(n *corev1.Node) bool {
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // few names the first three of a list and counts the rest.

@@ -362,7 +362,7 @@ func (v *verifier) open(n cluster.NodeView) string {
 	switch {
 	case slices.ContainsFunc(n.Node.Spec.Taints, gate.IsSwitchingTaint):
 		return "it carries the taint " + gate.SwitchingTaintKey
-	case !ready(n.Node):
+	case !cluster.Ready(n.Node):
 		return "it is not ready"
 	}
 	return ""
