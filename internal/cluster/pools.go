@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // NodePool is a set of nodes chosen by a label selector.
@@ -241,6 +243,18 @@ func selected(s *Snapshot, sel labels.Selector) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// OfferedTwice says by which counts the node offers devices by plugin and driver both, as
+// far as the API knows; "" if it does not.
+func (v NodeView) OfferedTwice(resource, driver string) string {
+	count, _ := v.Allocatable(resource)
+	devices, _ := DevicesOf(v.SlicesOf(driver), driver)
+	if count == 0 || len(devices) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("allocatable %s is %d, and %s publishes %s: one device may be given away twice",
+		resource, count, driver, words.Count(len(devices), "device"))
 }
 
 // HasDevices says whether the node has, or had, devices of the resource or the

@@ -11,7 +11,6 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/nodeprobe"
-	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // DefaultParallel is how many nodes are probed at the same time.
@@ -200,22 +199,10 @@ func judge(r *nodeprobe.NodeReport, v cluster.NodeView, s *cluster.Snapshot) nod
 
 // fromAPI is what the API alone tells of a node that did not speak for itself.
 func (g *gathering) fromAPI(v cluster.NodeView, s *cluster.Snapshot) (nodeprobe.Verdict, []string) {
-	if double := DoubleByAPI(v, g.o.Resource, g.o.Driver); double != "" {
+	if double := v.OfferedTwice(g.o.Resource, g.o.Driver); double != "" {
 		return nodeprobe.DoubleAdvertised, []string{"from the API alone: " + double}
 	}
 	return nodeprobe.Undecided, []string{"the node gave no report, and the API alone proves nothing clean"}
-}
-
-// DoubleByAPI says by which counts a node offers devices by both mechanisms, as far as
-// the API knows; "" if it does not.
-func DoubleByAPI(v cluster.NodeView, resource, driver string) string {
-	count, _ := v.Allocatable(resource)
-	devices, _ := cluster.DevicesOf(v.SlicesOf(driver), driver)
-	if count == 0 || len(devices) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("allocatable %s is %d, and %s publishes %s: one device may be given away twice",
-		resource, count, driver, words.Count(len(devices), "device"))
 }
 
 // count fills in what the table shows of a report.

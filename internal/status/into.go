@@ -64,7 +64,7 @@ func (v *verifier) moved(n cluster.NodeView, mark *cluster.NodeState) []Look {
 	}
 	return []Look{
 		v.look("the node takes the workloads of pool "+mark.Pool, "", received),
-		v.double(n, len(devices)),
+		v.double(n),
 		v.look("nothing is allocatable by the device plugin", "", v.allocatable(n)),
 		v.look("no pod holds a device by the plugin", "", v.backed(n), cluster.PartPods, cluster.PartClaims),
 		v.look("the driver's pods are ready", "", v.driver(n), cluster.PartPods, cluster.PartDaemonSets),

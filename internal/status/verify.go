@@ -197,7 +197,7 @@ func (v *verifier) node(n cluster.NodeView) []Look {
 	devices, incomplete := cluster.DevicesOf(n.SlicesOf(v.t.Driver), v.t.Driver)
 	return []Look{
 		v.label(n),
-		v.double(n, len(devices)),
+		v.double(n),
 		v.look("no pod of the device plugin is left", "", v.plugin(n), cluster.PartPods, cluster.PartDaemonSets),
 		v.look("nothing is allocatable by the device plugin", "", v.allocatable(n)),
 		v.look("no pod holds a device by the plugin", "", v.backed(n), cluster.PartPods, cluster.PartClaims),
@@ -252,13 +252,10 @@ func (v *verifier) label(n cluster.NodeView) Look {
 	return v.look("the node is switched to DRA", "by gate "+g.Name, joined(off))
 }
 
-func (v *verifier) double(n cluster.NodeView, published int) Look {
+func (v *verifier) double(n cluster.NodeView) Look {
 	l := v.look("devices are offered by one mechanism only (from the API alone)", "", "", cluster.PartSlices)
-	count, _ := n.Allocatable(v.t.Resource)
-	if l.Result == OK && count > 0 && published > 0 {
-		l.Result = Double
-		l.Detail = fmt.Sprintf("ADVERTISED TWICE: allocatable %s is %d, and %s publishes %s: one device may be given away twice",
-			v.t.Resource, count, v.t.Driver, words.Count(published, "device"))
+	if why := n.OfferedTwice(v.t.Resource, v.t.Driver); l.Result == OK && why != "" {
+		l.Result, l.Detail = Double, "ADVERTISED TWICE: "+why
 	}
 	return l
 }
