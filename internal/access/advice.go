@@ -20,7 +20,6 @@ func (t table) advice() []Rule {
 		read("batch", "jobs", "to see which jobs an eviction would lose", "what a job loses by an eviction"),
 		read("batch", "cronjobs", "to see which jobs will ask for devices later", "what jobs that are not running will meet"),
 		read("autoscaling", "horizontalpodautoscalers", "to find scaling by metrics that change their name", "which autoscalers lose their metric"),
-		read("autoscaling.k8s.io", "verticalpodautoscalers", "to find autoscalers that set the requests of GPU pods", "which autoscalers lose their metric"),
 		read("keda.sh", "scaledobjects", "to find scaling by metrics that change their name", "which autoscalers lose their metric"),
 		read("monitoring.coreos.com", "prometheusrules", "to find alerts that read the extended resource from node metrics", "which alerts go silent"),
 		read("monitoring.coreos.com", "servicemonitors", "to see what is scraped of plugin and driver", "which metrics end"),

@@ -218,7 +218,6 @@ func TestQueries(t *testing.T) {
 	})
 	try(t, "DRM137", []given{
 		{"a trigger", Migrate, prepared, query(scaler, `kube_node_status_allocatable{resource="nvidia_com_gpu"}`), []string{"warning " + scaler}, ""},
-		{"the policy of a VerticalPodAutoscaler", Migrate, prepared, query("verticalpodautoscaler/serving/llm", "nvidia.com/gpu"), nil, ""},
 	})
 }
 

@@ -34,8 +34,6 @@ func CustomKinds() []CustomKind {
 			Namespaced: true, BuiltIn: true, Selector: DashboardLabel, Queries: dashboardQueries},
 		{Part: PartAutoscalers, Version: autoscalingv2.SchemeGroupVersion, Kind: "HorizontalPodAutoscaler",
 			Resource: "horizontalpodautoscalers", Namespaced: true, BuiltIn: true, Queries: autoscalerQueries},
-		{Part: PartVerticalAutoscalers, Version: schema.GroupVersion{Group: "autoscaling.k8s.io", Version: "v1"},
-			Kind: "VerticalPodAutoscaler", Resource: "verticalpodautoscalers", Namespaced: true, Queries: verticalQueries},
 		{Part: PartScaledObjects, Version: schema.GroupVersion{Group: "keda.sh", Version: "v1alpha1"},
 			Kind: "ScaledObject", Resource: "scaledobjects", Namespaced: true, Queries: scaledObjectQueries},
 		{Part: PartPrometheusRules, Version: prometheus, Kind: "PrometheusRule", Resource: "prometheusrules",
@@ -46,8 +44,6 @@ func CustomKinds() []CustomKind {
 			Kind: "ClusterPolicy", Resource: "clusterpolicies"},
 		{Part: PartGPUClusters, Version: nvidia, Kind: "GPUCluster", Resource: "gpuclusters"},
 		{Part: PartNVIDIADrivers, Version: nvidia, Kind: "NVIDIADriver", Resource: "nvidiadrivers"},
-		{Part: PartDeviceConfigs, Version: schema.GroupVersion{Group: "amd.com", Version: "v1alpha1"},
-			Kind: "DeviceConfig", Resource: "deviceconfigs", Namespaced: true},
 	}
 }
 

@@ -52,17 +52,15 @@ const (
 	PartNamespaces      = "all-namespaces" // PartIdentity is one of them
 	PartPriorityClasses = "priorityclasses"
 
-	PartPrometheusRules     = "prometheusrules"
-	PartServiceMonitors     = "servicemonitors"
-	PartAutoscalers         = "horizontalpodautoscalers"
-	PartVerticalAutoscalers = "verticalpodautoscalers"
-	PartScaledObjects       = "scaledobjects"
-	PartDashboards          = "dashboards" // ConfigMaps with DashboardLabel
+	PartPrometheusRules = "prometheusrules"
+	PartServiceMonitors = "servicemonitors"
+	PartAutoscalers     = "horizontalpodautoscalers"
+	PartScaledObjects   = "scaledobjects"
+	PartDashboards      = "dashboards" // ConfigMaps with DashboardLabel
 
 	PartClusterPolicies = "clusterpolicies"
 	PartGPUClusters     = "gpuclusters"
 	PartNVIDIADrivers   = "nvidiadrivers"
-	PartDeviceConfigs   = "deviceconfigs"
 
 	PartResourceAPI = "resource.k8s.io" // the versions that are served
 	PartFeatures    = "features"
@@ -73,8 +71,8 @@ func AdviceParts() []string {
 	return []string{
 		PartDeployments, PartStatefulSets, PartJobs, PartCronJobs,
 		PartQuotas, PartLimitRanges, PartNamespaces, PartPriorityClasses,
-		PartPrometheusRules, PartServiceMonitors, PartAutoscalers, PartVerticalAutoscalers, PartScaledObjects, PartDashboards,
-		PartClusterPolicies, PartGPUClusters, PartNVIDIADrivers, PartDeviceConfigs,
+		PartPrometheusRules, PartServiceMonitors, PartAutoscalers, PartScaledObjects, PartDashboards,
+		PartClusterPolicies, PartGPUClusters, PartNVIDIADrivers,
 		PartResourceAPI, PartFeatures,
 	}
 }

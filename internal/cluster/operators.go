@@ -15,10 +15,9 @@ type OperatorObject struct {
 	UID              types.UID
 	// State is status.state ("ready", "notReady").
 	State string
-	// DevicePlugin and DRADriver say whether the operator runs them: devicePlugin.enabled
-	// of a ClusterPolicy, devicePlugin.enableDevicePlugin and draDriver.enable of a
-	// DeviceConfig. A GPUCluster runs the DRA driver whatever these say.
-	DevicePlugin, DRADriver *bool
+	// DevicePlugin says whether the operator runs it: devicePlugin.enabled of a
+	// ClusterPolicy.
+	DevicePlugin *bool
 	// DevicePluginConfig is the ConfigMap of the plugin's configurations
 	// (devicePlugin.config.name).
 	DevicePluginConfig string
@@ -46,13 +45,12 @@ func ProjectOperator(object map[string]any) OperatorObject {
 		Name:               text(object, "metadata", "name"),
 		UID:                types.UID(text(object, "metadata", "uid")),
 		State:              bounded(text(object, "status", "state"), maxReason),
-		DevicePlugin:       firstFlag(field(spec, "devicePlugin"), "enabled", "enableDevicePlugin"),
-		DRADriver:          flag(spec, "draDriver", "enable"),
+		DevicePlugin:       flag(spec, "devicePlugin", "enabled"),
 		DevicePluginConfig: text(spec, "devicePlugin", "config", "name"),
 		MIGStrategy:        text(spec, "mig", "strategy"),
 		SandboxWorkloads:   flag(spec, "sandboxWorkloads", "enabled"),
-		Driver:             firstFlag(field(spec, "driver"), "enabled", "enable"),
-		AutoUpgrade:        firstFlag(field(spec, "driver", "upgradePolicy"), "autoUpgrade", "enable"),
+		Driver:             flag(spec, "driver", "enabled"),
+		AutoUpgrade:        flag(spec, "driver", "upgradePolicy", "autoUpgrade"),
 	}
 	// A ClusterPolicy has the manager below the driver, an NVIDIADriver is the driver.
 	for _, e := range append(slices.Clip(list(spec, "driver", "manager", "env")), list(spec, "manager", "env")...) {
@@ -61,16 +59,6 @@ func ProjectOperator(object map[string]any) OperatorObject {
 		}
 	}
 	return out
-}
-
-// firstFlag is the first flag of the given names: vendors call the same differently.
-func firstFlag(object any, names ...string) *bool {
-	for _, name := range names {
-		if b := flag(object, name); b != nil {
-			return b
-		}
-	}
-	return nil
 }
 
 // Object is an object that ProjectOperator makes o of again.
@@ -103,7 +91,6 @@ func (o *OperatorObject) Object() map[string]any {
 	putText(meta, string(o.UID), "uid")
 	putText(out, o.State, "status", "state")
 	putFlag(o.DevicePlugin, "devicePlugin", "enabled")
-	putFlag(o.DRADriver, "draDriver", "enable")
 	putText(spec, o.DevicePluginConfig, "devicePlugin", "config", "name")
 	putText(spec, o.MIGStrategy, "mig", "strategy")
 	putFlag(o.SandboxWorkloads, "sandboxWorkloads", "enabled")

@@ -8,8 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 )
 
 // Query is what something in the cluster asks about the devices that nodes have or pods
@@ -100,36 +98,6 @@ func autoscalerQueries(object map[string]any) []Query {
 				expression += "{" + strings.Join(pairs, ",") + "}"
 			}
 			out = append(out, asks(named("horizontalpodautoscaler", object), kind+" metric "+text(metric, "name"), expression)...)
-		}
-	}
-	return out
-}
-
-// verticalQueries are the extended resources that the policies of a
-// VerticalPodAutoscaler name, by container.
-func verticalQueries(object map[string]any) []Query {
-	var out []Query
-	for _, policy := range list(object, "spec", "resourcePolicy", "containerPolicies") {
-		var names []string
-		for _, name := range list(policy, "controlledResources") {
-			if s, ok := name.(string); ok {
-				names = append(names, s)
-			}
-		}
-		for _, bound := range []string{"minAllowed", "maxAllowed"} {
-			if limits, ok := field(policy, bound).(map[string]any); ok {
-				names = slices.AppendSeq(names, maps.Keys(limits))
-			}
-		}
-		slices.Sort(names)
-		for _, name := range slices.Compact(names) {
-			if IsExtended(corev1.ResourceName(name)) {
-				out = append(out, Query{
-					Object:     named("verticalpodautoscaler", object),
-					Where:      bounded("container "+text(policy, "containerName"), maxWhere),
-					Expression: bounded(name, maxExpression),
-				})
-			}
 		}
 	}
 	return out

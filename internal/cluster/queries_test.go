@@ -57,12 +57,6 @@ spec:
   - {type: External, external: {metric: {name: kube_node_status_allocatable, selector: {matchLabels: {resource: nvidia_com_gpu, node: n1}}}}}
   - {type: Object, object: {metric: {name: requests_per_second}}}
 `, []Query{{"horizontalpodautoscaler/a/h", "external metric kube_node_status_allocatable", `kube_node_status_allocatable{node="n1",resource="nvidia_com_gpu"}`}}},
-		{PartVerticalAutoscalers, `
-metadata: {namespace: a, name: v}
-spec: {resourcePolicy: {containerPolicies: [
-  {containerName: main, controlledResources: [cpu, nvidia.com/gpu], maxAllowed: {nvidia.com/gpu: 1, memory: 1Gi}},
-  {containerName: side, minAllowed: {cpu: 1}}]}}
-`, []Query{{"verticalpodautoscaler/a/v", "container main", "nvidia.com/gpu"}}},
 		{PartScaledObjects, `
 metadata: {namespace: a, name: k}
 spec:
@@ -139,13 +133,6 @@ status: {state: notReady}
 `, OperatorObject{APIVersion: "nvidia.com/v1", Kind: "ClusterPolicy", Name: "cluster-policy", UID: "u", State: "notReady",
 			DevicePlugin: ptr.To(true), DevicePluginConfig: "plugin-config", MIGStrategy: "mixed", SandboxWorkloads: ptr.To(false),
 			Driver: ptr.To(true), AutoUpgrade: ptr.To(true), EvictionNodeLabel: "nvidia.com/dra-kubelet-plugin"}},
-		{`
-apiVersion: amd.com/v1alpha1
-kind: DeviceConfig
-metadata: {name: default, namespace: kube-amd-gpu}
-spec: {devicePlugin: {enableDevicePlugin: false}, draDriver: {enable: true}, driver: {enable: true, upgradePolicy: {enable: false}}}
-`, OperatorObject{APIVersion: "amd.com/v1alpha1", Kind: "DeviceConfig", Namespace: "kube-amd-gpu", Name: "default",
-			DevicePlugin: ptr.To(false), DRADriver: ptr.To(true), Driver: ptr.To(true), AutoUpgrade: ptr.To(false)}},
 		{`{apiVersion: nvidia.com/v1alpha1, kind: NVIDIADriver, metadata: {name: d}, spec: {manager: {env: [{name: NODE_LABEL_FOR_GPU_POD_EVICTION, value: l}]}}}`,
 			OperatorObject{APIVersion: "nvidia.com/v1alpha1", Kind: "NVIDIADriver", Name: "d", EvictionNodeLabel: "l"}},
 		{`{apiVersion: nvidia.com/v1alpha1, kind: GPUCluster, metadata: {name: gpu-cluster}, spec: 7}`,
