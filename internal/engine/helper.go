@@ -3,6 +3,9 @@ package engine
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/event"
 	"github.com/dramigrate/dramigrate/internal/helperpod"
 	"github.com/dramigrate/dramigrate/internal/nodeprobe"
@@ -16,9 +19,10 @@ type helper interface {
 	Sweep(ctx context.Context, node string) error
 	// Pull proves that the helper's image runs there.
 	Pull(ctx context.Context, node string) error
-	// Probe asks the kubelet what it advertises and who holds what. It makes the
-	// PodResources List call, which clears what the kubelet remembers of ended pods.
-	Probe(ctx context.Context, node string, step plan.StepID) (*nodeprobe.NodeReport, error)
+	// Probe asks the kubelet what it advertises and who holds what, and looks at the GPUs
+	// and at what kubelet and driver have on record. It makes the PodResources List call,
+	// which clears what the kubelet remembers of ended pods.
+	Probe(ctx context.Context, node *corev1.Node, step plan.StepID) (*nodeprobe.NodeReport, error)
 	// Canary asks for the resource as a workload does and checks what it is given.
 	// unseen says what of that it could not look at; empty if it saw all.
 	Canary(ctx context.Context, node string) (unseen string, err error)
@@ -45,17 +49,36 @@ func (h *podHelper) Pull(ctx context.Context, node string) error {
 	return h.runner.Pull(ctx, node, h.plan.Settings.HelperImage, helperpod.PullOptions{Wait: h.wait(node, plan.StepMark, 0)})
 }
 
-func (h *podHelper) Probe(ctx context.Context, node string, step plan.StepID) (*nodeprobe.NodeReport, error) {
+func (h *podHelper) Probe(ctx context.Context, node *corev1.Node, step plan.StepID) (*nodeprobe.NodeReport, error) {
 	s := h.plan.Settings
-	reach := helperpod.Reach{GPUs: true, RuntimeClass: s.RuntimeClass, DriverRoot: s.DriverRoot}
-	report, err := h.runner.Probe(ctx, node, helperpod.ProbeOptions{Wait: h.wait(node, step, 0), Reach: reach})
-	if helperpod.KindOf(err) != helperpod.NotStarted || ctx.Err() != nil {
-		return report, err
+	reach := helperpod.Reach{
+		GPUs: true, RuntimeClass: s.RuntimeClass, DriverRoot: s.DriverRoot,
+		Checkpoints: true, ClaimState: cluster.KeepsClaimState(node),
 	}
-	// A runtime that cannot hand out the GPUs is no reason to stop: the kubelet can be
-	// asked without them.
-	h.emit(event.Warned{Stamp: h.stamp(), Node: node, Message: "no look at the GPUs: " + err.Error()})
-	return h.runner.Probe(ctx, node, helperpod.ProbeOptions{Wait: h.wait(node, step, 0)})
+	return lookLess(reach,
+		func(r helperpod.Reach) (*nodeprobe.NodeReport, error) {
+			return h.runner.Probe(ctx, node.Name, helperpod.ProbeOptions{Wait: h.wait(node.Name, step, 0), Reach: r})
+		},
+		func(at string, err error) {
+			h.emit(event.Warned{Stamp: h.stamp(), Node: node.Name, Message: "no look at " + at + ": " + err.Error()})
+		})
+}
+
+// lookLess probes with a reach, and with less of it as long as the pod does not start. A
+// runtime that cannot hand out the GPUs is no reason to stop, nor is a folder that the
+// node does not have: its kubelet can be asked without them.
+func lookLess(r helperpod.Reach, probe func(helperpod.Reach) (*nodeprobe.NodeReport, error), less func(at string, err error)) (*nodeprobe.NodeReport, error) {
+	report, err := probe(r)
+	if r.GPUs && helperpod.KindOf(err) == helperpod.NotStarted {
+		less("the GPUs", err)
+		r.GPUs, r.RuntimeClass, r.DriverRoot = false, "", ""
+		report, err = probe(r)
+	}
+	if r.Checkpoints && helperpod.KindOf(err) == helperpod.NotStarted {
+		less("what kubelet and driver have on record", err)
+		report, err = probe(helperpod.Reach{})
+	}
+	return report, err
 }
 
 func (h *podHelper) Canary(ctx context.Context, node string) (string, error) {

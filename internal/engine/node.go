@@ -31,7 +31,7 @@ type nodeRun struct {
 	expect gate.State        // of the gate's labels
 	lifted bool              // the taint is away for a DaemonSet pod to land
 	opened bool              // the run has opened the node: nothing is guarded any more
-	blind  bool              // that the hardware was not looked at has been told
+	blind  map[string]bool   // the parts of the node that it has been told were not looked at
 	tries  int               // how often the run has set gate labels again
 }
 

@@ -177,7 +177,11 @@ func (n *nodeRun) outlastGrace(ctx context.Context, state cluster.NodeState) err
 				return err
 			}
 		}
-		if _, err := n.helper.Probe(ctx, n.ref.Name, plan.StepSettle); err != nil {
+		known, err := n.live.View(n.ref.Name)
+		if err != nil {
+			return err
+		}
+		if _, err := n.helper.Probe(ctx, known.Node, plan.StepSettle); err != nil {
 			return err
 		}
 		// A kubelet that restarts wipes the slices, and it takes half a minute until

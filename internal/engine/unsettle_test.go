@@ -22,7 +22,7 @@ type countingHelper struct {
 	probes int
 }
 
-func (h *countingHelper) Probe(context.Context, string, plan.StepID) (*nodeprobe.NodeReport, error) {
+func (h *countingHelper) Probe(context.Context, *corev1.Node, plan.StepID) (*nodeprobe.NodeReport, error) {
 	h.probes++
 	return &nodeprobe.NodeReport{ListCalled: true}, nil
 }

@@ -16,7 +16,11 @@ import (
 // could not see of its hardware is told once and stops nothing, for it is not what the
 // run's own waits rest on.
 func (n *nodeRun) probe(ctx context.Context, step plan.StepID) (*nodeprobe.NodeReport, error) {
-	report, err := n.helper.Probe(ctx, n.ref.Name, step)
+	known, err := n.live.View(n.ref.Name)
+	if err != nil {
+		return nil, err
+	}
+	report, err := n.helper.Probe(ctx, known.Node, step)
 	if err != nil {
 		return nil, err
 	}
@@ -41,19 +45,28 @@ func (n *nodeRun) probe(ctx context.Context, step plan.StepID) (*nodeprobe.NodeR
 	return &judged, nil
 }
 
-// tellBlind tells once that the hardware was not looked at.
+// tellBlind tells once of each part that was not looked at: the hardware, and what
+// kubelet and driver have on record.
 func (n *nodeRun) tellBlind(r *nodeprobe.NodeReport) {
 	for _, u := range r.Unknown {
-		if u.Part != nodeprobe.PartHardware {
+		var message string
+		switch u.Part {
+		case nodeprobe.PartHardware:
+			message = "the node's hardware was not looked at (" + u.Reason + "): what it says rests on its kubelet"
+		case nodeprobe.PartDeviceManager, nodeprobe.PartClaims, nodeprobe.PartDriverCheckpoints, nodeprobe.PartPodFolders:
+			message = "what the node has on record was not read in full (" + u.Part + ": " + u.Reason + "): a pod that only its record names may be unseen"
+		default:
 			continue
 		}
 		n.mu.Lock()
-		told := n.blind
-		n.blind = true
+		told := n.blind[u.Part]
+		if n.blind == nil {
+			n.blind = map[string]bool{}
+		}
+		n.blind[u.Part] = true
 		n.mu.Unlock()
 		if !told {
-			n.emit(event.Warned{Stamp: n.stamp(), Node: n.ref.Name,
-				Message: "the node's hardware was not looked at (" + u.Reason + "): what it says rests on its kubelet"})
+			n.emit(event.Warned{Stamp: n.stamp(), Node: n.ref.Name, Message: message})
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 
@@ -32,7 +33,7 @@ type saying struct {
 	asked  []plan.StepID
 }
 
-func (h *saying) Probe(_ context.Context, _ string, step plan.StepID) (*nodeprobe.NodeReport, error) {
+func (h *saying) Probe(_ context.Context, _ *corev1.Node, step plan.StepID) (*nodeprobe.NodeReport, error) {
 	h.asked = append(h.asked, step)
 	return h.report, h.err
 }
@@ -52,6 +53,24 @@ func byPlugin(r *nodeprobe.NodeReport) {
 	r.Holders = append(r.Holders, nodeprobe.Holder{Pod: "team/legacy", Container: "c", Resource: testResource, IDs: []string{theGPU}})
 }
 
+// onRecord has the same in the kubelet's checkpoint alone: its List leaves out the pods
+// that it has not met again since it started.
+func onRecord(r *nodeprobe.NodeReport) {
+	r.Files = &nodeprobe.Files{
+		DeviceManager: &nodeprobe.DeviceManager{Entries: []nodeprobe.DeviceEntry{
+			{PodUID: "uid-of-legacy", Container: "c", Resource: testResource, IDs: []string{theGPU}}}},
+		PodFolders: []string{"uid-of-legacy"},
+	}
+}
+
+func legacyPod() runtime.Object {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "legacy", UID: "uid-of-legacy"},
+		Spec:       corev1.PodSpec{NodeName: gpu7.Name, Containers: []corev1.Container{{Name: "c"}}},
+		Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+}
+
 func pluginOffersNothing(r *nodeprobe.NodeReport) {
 	r.Advertised = map[string][]string{testResource: {}}
 }
@@ -59,6 +78,11 @@ func pluginOffersNothing(r *nodeprobe.NodeReport) {
 func unseenHardware(r *nodeprobe.NodeReport) {
 	r.Hardware = nil
 	r.Unknown = append(r.Unknown, nodeprobe.Unknown{Part: nodeprobe.PartHardware, Reason: "no libnvidia-ml.so.1"})
+}
+
+func unreadRecords(r *nodeprobe.NodeReport) {
+	r.Unknown = append(r.Unknown, nodeprobe.Unknown{Part: nodeprobe.PartDriverCheckpoints, Reason: "truncated"},
+		nodeprobe.Unknown{Part: nodeprobe.PartSockets, Reason: "no such folder"})
 }
 
 // published is the GPU as the driver publishes it, and allocated a claim on it for a pod.
@@ -90,6 +114,16 @@ func allocated() []runtime.Object {
 	return []runtime.Object{pod, claim, published()}
 }
 
+// watched is what is watched of gpu-7.
+func watched(t *testing.T, client kubernetes.Interface) *Live {
+	t.Helper()
+	live := NewLive(client, clock.RealClock{})
+	if err := live.Start(t.Context(), gpu7.Name); err != nil {
+		t.Fatal(err)
+	}
+	return live
+}
+
 // probed is the run of a node that says what edits make of a clean report, on a cluster
 // with these objects beside the node. told are the warnings.
 func probed(t *testing.T, objects []runtime.Object, edits ...func(*nodeprobe.NodeReport)) (n *nodeRun, h *saying, told *[]string) {
@@ -99,7 +133,7 @@ func probed(t *testing.T, objects []runtime.Object, edits ...func(*nodeprobe.Nod
 	n, _ = aNodeRun(t)
 	client := newServer(t, append([]runtime.Object{node}, objects...)...)
 	n.Engine.client = client
-	n.live = NewLive(client, clock.RealClock{})
+	n.live = watched(t, client)
 	told = &[]string{}
 	n.deps.Sink = func(e event.Event) {
 		if w, ok := e.(event.Warned); ok {
@@ -153,6 +187,10 @@ func TestProbeJudges(t *testing.T) {
 		{name: "offered by both, the hardware unseen", objects: []runtime.Object{published()}, edits: []func(*nodeprobe.NodeReport){unseenHardware},
 			fails: twice, told: []string{blind}, beforeTold: []string{"gpu-7: offered by both mechanisms until the plugin is off: " + offered}},
 		{name: "the hardware unseen", edits: []func(*nodeprobe.NodeReport){unseenHardware}, told: []string{blind}},
+		{name: "records unread", edits: []func(*nodeprobe.NodeReport){unreadRecords},
+			told: []string{"gpu-7: what the node has on record was not read in full (driverCheckpoints: truncated): a pod that only its record names may be unseen"}},
+		{name: "in two hands by the kubelet's record alone", objects: append(allocated(), legacyPod()), edits: []func(*nodeprobe.NodeReport){pluginOffersNothing, onRecord},
+			fails: held + both + end, before: held + both + end},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, step := range probes {
@@ -224,10 +262,10 @@ func TestProbeFails(t *testing.T) {
 
 	n, _, told := probed(t, nil, unseenHardware)
 	client := newServer(t, aNode(nil))
+	n.live = watched(t, client)
 	client.PrependReactor("list", "resourceslices", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewForbidden(resourcev1.Resource("resourceslices"), "", errors.New("not yours"))
 	})
-	n.live = NewLive(client, clock.RealClock{})
 	got, err := n.probe(t.Context(), plan.StepOpen)
 	if got != nil || !apierrors.IsForbidden(err) || !strings.HasPrefix(err.Error(), "hold the node's word against the API: ") {
 		t.Errorf("report %v, error %v; want that slices are forbidden", got, err)
