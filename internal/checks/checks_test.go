@@ -214,13 +214,13 @@ func TestRunSorts(t *testing.T) {
 	s.budget("b", "train", 0)                            // DRM018, a warning
 	s.node("n2").Status.NodeInfo.KubeletVersion = "none" // DRM002, unknown
 	s.node("n1").Status.NodeInfo.KubeletVersion = "v1.35.9"
-	delete(s.node("n1").Labels, "nvidia.com/gpu.count") // DRM008, an info
+	delete(s.node("n1").Labels, "nvidia.com/gpu.count") // DRM008 and DRM009, infos
 	s.pod("train").Owner = cluster.Owner{}              // DRM019, a blocker
 	var got []string
 	for _, f := range Run(s.of(Migrate)) {
 		got = append(got, string(f.Severity)+" "+f.Code)
 	}
-	want := []string{"blocker DRM002", "blocker DRM019", "unknown DRM002", "warning DRM018", "info DRM008", "info DRM097"}
+	want := []string{"blocker DRM002", "blocker DRM019", "unknown DRM002", "warning DRM018", "info DRM008", "info DRM009", "info DRM097"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}

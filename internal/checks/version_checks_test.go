@@ -87,6 +87,7 @@ func TestDRM033(t *testing.T) {
 		{"patch releases", Migrate, prepared, kubelet("v1.37.0", "n2"), nil, ""},
 		{"another pool", Migrate, prepared, kubelet("v1.36.3", "m1"), nil, ""},
 		{"one that cannot be read is DRM002's", Migrate, prepared, kubelet("?", "n2"), nil, ""},
+		{"one that cannot be read, on the way back", Rollback, migrated, kubelet("?", "n2"), []string{"info node/n2"}, "cannot be known"},
 	})
 	for _, c := range []struct {
 		title  string
