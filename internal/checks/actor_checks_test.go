@@ -281,6 +281,7 @@ func TestDRM090(t *testing.T) {
 		{"AKS looks at the plugin", Migrate, prepared, condition("UnhealthyNvidiaDevicePlugin", corev1.ConditionFalse), n1, "it will be taken for ill"},
 		{"AKS looks at the plugin, on the way back", Rollback, migrated, condition("UnhealthyNvidiaDevicePlugin", corev1.ConditionFalse), nil, ""},
 		{"AKS finds DCGM well", Migrate, prepared, condition("UnhealthyNvidiaDCGMServices", corev1.ConditionFalse), nil, ""},
+		{"its monitor is silent", Migrate, prepared, condition("AcceleratedHardwareReady", corev1.ConditionUnknown), n1, "is Unknown (R): how the GPUs are cannot be known"},
 		{"not about GPUs", Migrate, prepared, condition("KernelDeadlock", corev1.ConditionTrue), nil, ""},
 	})
 }

@@ -121,3 +121,73 @@ func TestDRM122(t *testing.T) {
 		{"no pod has a device", Migrate, prepared, func(s *state) { full(s); s.Pods = s.Pods[:3] }, nil, ""},
 	})
 }
+
+// A node is closed by node.kubernetes.io/unschedulable and dramigrate.dev/switching, both
+// NoSchedule (cilium/cilium#28549 shows what comes of a toleration of all).
+func TestDRM096(t *testing.T) {
+	t.Parallel()
+	everything := []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	key := func(key string) corev1.Toleration {
+		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
+	}
+	with := func(tolerations ...corev1.Toleration) func(*state) {
+		return func(s *state) { s.pod("train").Placement = &cluster.Placement{Tolerations: tolerations} }
+	}
+	owner := func(kind string) func(*state) { return func(s *state) { s.pod("train").Owner.Kind = kind } }
+	template := func(change func(*cluster.Workload)) func(*state) {
+		return func(s *state) {
+			w := s.workload("serve", gpu, 1)
+			w.Template.Placement, w.Replicas = &cluster.Placement{Tolerations: everything}, 2
+			change(w)
+		}
+	}
+	pinned := func(w *cluster.Workload) {
+		w.Template.NodeLabels = needs("karpenter.sh/nodepool", "other")
+		w.Template.Placement.NodeSelector = map[string]string{"karpenter.sh/nodepool": "other"}
+	}
+	train := []string{"warning replicaset/team/train"}
+	serve := []string{"warning deployment/team/serve"}
+	try(t, "DRM096", []given{
+		{"no tolerations", Migrate, prepared, nil, nil, ""},
+		{"every taint", Migrate, prepared, with(everything...), train, "pod train on node n1: tolerates both node.kubernetes.io/unschedulable and dramigrate.dev/switching, by which a node is closed"},
+		{"both by their keys", Migrate, prepared, with(key("node.kubernetes.io/unschedulable"), key("dramigrate.dev/switching")), train, ""},
+		{"every taint of one effect", Migrate, prepared, with(key("")), train, ""},
+		{"the cordon alone", Migrate, prepared, with(key("node.kubernetes.io/unschedulable")), nil, ""},
+		{"the tool's taint alone", Migrate, prepared, with(key("dramigrate.dev/switching")), nil, ""},
+		{"every taint of another effect", Migrate, prepared, with(corev1.Toleration{Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}), nil, ""},
+		{"on the way back", Rollback, migrated, with(everything...), train, ""},
+		{"before prepare nothing is drained", Prepare, prepared, with(everything...), nil, ""},
+		{"two pods of one owner", Migrate, prepared, both(with(everything...), func(s *state) {
+			p := *s.pod("train")
+			p.Name, p.UID, p.Node = "train-2", "train-2", "n2"
+			s.Pods = append(s.Pods, p)
+		}), train, "2 pods on nodes n1, n2: "},
+		{"of another pool", Migrate, prepared, both(with(everything...), func(s *state) { s.pod("train").Node = "m1" }), nil, ""},
+		{"without a device", Migrate, prepared, both(with(everything...), func(s *state) { s.pod("train").Requests = nil }), nil, ""},
+		{"a DaemonSet's is DRM007's", Migrate, prepared, both(with(everything...), owner("DaemonSet")), nil, ""},
+		{"nothing makes it again", Migrate, prepared, both(with(everything...), func(s *state) { s.pod("train").Owner = cluster.Owner{} }), nil, ""},
+		{"waits for a node", Migrate, prepared, both(with(everything...), func(s *state) { s.pod("train").Node = "" }), train, "pod train: tolerates both"},
+		{"a template without pods here", Migrate, prepared, template(func(*cluster.Workload) {}), serve, "its pods tolerate both"},
+		{"a template of other nodes", Migrate, prepared, template(pinned), nil, ""},
+		{"a template that no node of the pool would have", Migrate, prepared, both(
+			template(func(w *cluster.Workload) {
+				w.Template.Placement.Tolerations = []corev1.Toleration{key("node.kubernetes.io/unschedulable"), key("dramigrate.dev/switching")}
+			}), both(taint("n1", "team"), taint("n2", "team"))), nil, ""},
+		{"a template that is scaled to zero", Migrate, prepared, template(func(w *cluster.Workload) { w.Replicas = 0 }), []string{"info deployment/team/serve"}, "makes no pods now"},
+		{"a template that is suspended", Migrate, prepared, template(func(w *cluster.Workload) { w.Kind, w.Suspended = cluster.KindCronJob, true }), []string{"info cronjob/team/serve"}, ""},
+		{"a Job that is over", Migrate, prepared, template(func(w *cluster.Workload) { w.Kind, w.Finished = cluster.KindJob, true }), nil, ""},
+	})
+	for kind, want := range map[string]string{
+		"ReplicaSet":  "`kubectl scale replicaset train -n team --replicas=0`",
+		"StatefulSet": "`kubectl scale statefulset train -n team --replicas=0`",
+		"Job":         "`kubectl patch job train -n team --type merge -p '{\"spec\":{\"suspend\":true}}'`",
+		"RayCluster":  "`kubectl edit raycluster train -n team`",
+	} {
+		s := prepared()
+		with(everything...)(s)
+		owner(kind)(s)
+		if got := remedies(Run(s.of(Migrate)), "DRM096"); !strings.Contains(got, want) {
+			t.Errorf("%s: remedy %q, want one with %s", kind, got, want)
+		}
+	}
+}

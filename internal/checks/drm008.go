@@ -2,6 +2,8 @@ package checks
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +25,7 @@ func drm008() Check {
 			domain, _, _ := strings.Cut(in.Resource, "/")
 			maker, _ := vendor.OfDomain(domain)
 			for _, v := range in.targets() {
-				if why := sharing(v, in.Resource, in.Resources); why != "" {
+				if why := sharing(v, in.Resource); why != "" {
 					shared.add(why, v.Node.Name)
 				} else if _, labelled := v.Node.Labels[maker.CountLabel]; maker.CountLabel != "" && !labelled && v.HasDevices(in.Resource, in.Driver) {
 					silent.add("no label tells how many GPUs there are or whether they are shared", v.Node.Name)
@@ -55,9 +57,11 @@ const (
 
 // sharing says by what a node shows that its devices are shared; empty if by
 // nothing.
-func sharing(v cluster.NodeView, resource string, resources []string) string {
-	for _, r := range resources {
-		if n, _ := v.Capacity(r); n > 0 && strings.HasSuffix(r, ".shared") {
+func sharing(v cluster.NodeView, resource string) string {
+	domain, _, _ := strings.Cut(resource, "/")
+	for _, name := range slices.Sorted(maps.Keys(v.Node.Status.Capacity)) {
+		r := string(name)
+		if n, _ := v.Capacity(r); n > 0 && strings.HasSuffix(r, ".shared") && strings.HasPrefix(r, domain+"/") {
 			return fmt.Sprintf("advertises %d of %s", n, r)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
@@ -19,12 +21,14 @@ func drm009() Check {
 		Unskippable: true,
 		Operations:  []string{Migrate},
 		Run: func(in Input) []Finding {
-			partitioned, busy, failed := nodeGroups{}, nodeGroups{}, nodeGroups{}
+			partitioned, busy, failed, silent := nodeGroups{}, nodeGroups{}, nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {
 				why, state := mig(v), v.Node.Labels[migState]
 				switch {
 				case why != "":
 					partitioned.add(why, v.Node.Name)
+				case state == "" && in.nvidia() && !tellsParts(v.Node) && v.HasDevices(in.Resource, in.Driver):
+					silent.add("no label tells whether the GPUs are partitioned", v.Node.Name)
 				case state == "" || state == "success":
 				case state == "failed":
 					failed.add(fmt.Sprintf("MIG Manager could not make the partitions that were asked for, label %s=%s: how the GPUs are partitioned is not known", migState, state), v.Node.Name)
@@ -44,6 +48,10 @@ func drm009() Check {
 				failed.findings(in, Finding{
 					Code: "DRM009", Severity: Blocker,
 					Remedy: fmt.Sprintf("MIG Manager's log on the node says why (`kubectl get pods -A -o wide -l app=nvidia-mig-manager`, then `kubectl logs`); mend that, delete its pod there so that it tries again, and plan again when the label %s is success", migState),
+				}),
+				silent.findings(in, Finding{
+					Code: "DRM009", Severity: Info,
+					Remedy: "the probe of each node, before its plugin is switched off, looks at the device IDs and stops if they are partitions",
 				}))
 		},
 	}
@@ -60,6 +68,12 @@ const (
 	// advertised as nvidia.com/gpu (GKE docs, "Run multi-instance GPUs").
 	gkePartition = "cloud.google.com/gke-gpu-partition-size"
 )
+
+// tellsParts says that whoever labels the node would have said that its GPUs are
+// partitioned: GPU Feature Discovery by their product, GKE by a label of the node pool.
+func tellsParts(n *corev1.Node) bool {
+	return n.Labels[gfdCount] != "" || n.Labels[gfdProduct] != "" || n.Labels[migConfig] != "" || n.Labels[gkeNodePool] != ""
+}
 
 // mig says by what a node shows that its GPUs are partitioned; empty if by nothing.
 // The label nvidia.com/mig.strategy alone shows nothing: it is "single" on many

@@ -42,6 +42,9 @@ func drm011() Check {
 					}
 				case u.Part == cluster.PartJournals:
 					f.Message += ", so what earlier runs have recorded is not known"
+					if len(blind) > 0 {
+						f.Message += ", and " + strings.Join(blind, ", ") + " could not be checked"
+					}
 					if strings.HasPrefix(u.Reason, "configmap/") {
 						f.Remedy = "repair the ConfigMap, or delete it: a rollback then goes by what the nodes record; what prepare has changed must be put back by hand if it is the shared one"
 						break

@@ -16,6 +16,7 @@ func drm029() Check {
 		Sources:     []string{"the gate of this tool: label dramigrate.dev/allocation"},
 		Unskippable: true,
 		Operations:  []string{Migrate, Rollback},
+		Needs:       []string{cluster.PartDaemonSets, cluster.PartSlices}, // whose gate it is, and which nodes have devices
 		Run: func(in Input) []Finding {
 			var out []Finding
 			for _, v := range in.seen() {

@@ -28,7 +28,7 @@ func drm033() Check {
 				names = append(names, v.Node.Name)
 			}
 			if in.Pool.Name != "" {
-				return severalReleases(names, versions, "pool/"+in.Pool.Name, in.Pool.Selector)
+				return append(severalReleases(names, versions, "pool/"+in.Pool.Name, in.Pool.Selector), in.unversioned(names, versions)...)
 			}
 			// Without a pool it is asked of each, and of the nodes that no label puts into one.
 			var out []Finding
@@ -47,6 +47,18 @@ func drm033() Check {
 			return append(out, severalReleases(names, versions, allNodes, "")...)
 		},
 	}
+}
+
+// unversioned is about nodes whose kubelets do not say their version, where DRM002 is not
+// asked.
+func (in Input) unversioned(names []string, versions map[string]string) []Finding {
+	silent := nodeGroups{}
+	for _, name := range names {
+		if _, err := version.ParseGeneric(versions[name]); err != nil && !in.runs("DRM002") {
+			silent.add(fmt.Sprintf("kubelet version %q cannot be read: whether the pool is being upgraded cannot be known", versions[name]), name)
+		}
+	}
+	return silent.findings(in, Finding{Code: "DRM033", Severity: Info, Remedy: "see `kubectl get nodes -o wide`"})
 }
 
 // severalReleases is about nodes that ought to have kubelets of one minor release;

@@ -15,6 +15,7 @@ func drm051() Check {
 		Sources:     []string{"AKS docs, \"Skip GPU driver installation\"", "Bottlerocket, settings.kubelet-device-plugins", "pkg/scheduler/framework/plugins/noderesources/fit.go, v1.37.2"},
 		Unskippable: true,
 		Operations:  []string{MigrateInto},
+		Needs:       []string{cluster.PartDaemonSets}, // which resources are the plugin's
 		Run: func(in Input) []Finding {
 			offered := nodeGroups{}
 			for _, v := range in.seen() {

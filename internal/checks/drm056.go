@@ -2,6 +2,8 @@ package checks
 
 import (
 	"fmt"
+
+	"github.com/dramigrate/dramigrate/internal/cluster"
 )
 
 func drm056() Check {
@@ -13,6 +15,7 @@ func drm056() Check {
 		Sources:     []string{"the journal of the pool"},
 		Unskippable: true,
 		Operations:  []string{RollbackInto},
+		Needs:       []string{cluster.PartJournals},
 		Run: func(in Input) []Finding {
 			var gone []string
 			if j := in.Snapshot.Journal(in.Pool.Name); j != nil {

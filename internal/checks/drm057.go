@@ -18,6 +18,7 @@ func drm057() Check {
 		Sources:    []string{"Kubernetes docs, \"Device Plugins\""},
 		Operations: []string{Prepare, Migrate},
 		Advises:    true,
+		Needs:      []string{cluster.PartSlices},
 		Run: func(in Input) []Finding {
 			if in.anyDevices() {
 				return nil

@@ -1,5 +1,7 @@
 package checks
 
+import "github.com/dramigrate/dramigrate/internal/cluster"
+
 func drm060() Check {
 	return Check{
 		Code:        "DRM060",
@@ -9,6 +11,7 @@ func drm060() Check {
 		Sources:     []string{"NVIDIA/k8s-driver-manager, cmd/driver-manager/main.go"},
 		Unskippable: true,
 		Operations:  []string{Migrate, Rollback},
+		Needs:       []string{cluster.PartDaemonSets}, // whose gate it is
 		Run: func(in Input) []Finding {
 			busy := nodeGroups{}
 			for _, v := range in.seen() {

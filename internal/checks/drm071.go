@@ -13,6 +13,7 @@ func drm071() Check {
 		Sources:    []string{"kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm, values.yaml, kubeletPlugin.affinity", "eksctl-io/eksctl#8858"},
 		Operations: []string{Prepare},
 		Advises:    true,
+		Needs:      []string{cluster.PartDaemonSets},
 		Run: func(in Input) []Finding {
 			if !in.nvidia() || len(in.Inventory.DriversFor(in.Driver)) > 0 {
 				return nil // DRM022 asks the driver that is there

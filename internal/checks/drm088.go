@@ -21,6 +21,7 @@ func drm088() Check {
 		Sources:    []string{"GKE docs, \"Update node labels and taints for existing node pools\"", "Amazon EKS API, UpdateNodegroupConfig", "AKS docs, \"Use labels\"", "Karpenter docs, \"Drift\"", "openshift/api, machine/v1beta1, MachineSet"},
 		Operations: []string{Migrate, Verify},
 		Advises:    true,
+		Needs:      []string{cluster.PartDaemonSets, cluster.PartSlices}, // whose gate it is, and which nodes have devices
 		Run: func(in Input) []Finding {
 			var here []*corev1.Node
 			var first time.Time // when the first node of the pool had been moved

@@ -18,12 +18,15 @@ func drm090() Check {
 		Operations: []string{Migrate, Rollback, Verify, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto},
 		Advises:    true,
 		Run: func(in Input) []Finding {
-			ill, watched := nodeGroups{}, nodeGroups{}
+			ill, silent, watched := nodeGroups{}, nodeGroups{}, nodeGroups{}
 			for _, v := range in.targets() {
 				for i := range v.Node.Status.Conditions {
 					c := &v.Node.Status.Conditions[i]
 					if !aboutGPUs(c.Type) {
 						continue
+					}
+					if c.Status == corev1.ConditionUnknown {
+						silent.add(fmt.Sprintf("condition %s is Unknown (%s): how the GPUs are cannot be known until its monitor says", c.Type, c.Reason), v.Node.Name)
 					}
 					if badCondition(c) {
 						ill.add(fmt.Sprintf("condition %s is %s (%s): automatic repair may reboot or replace it", c.Type, c.Status, c.Reason), v.Node.Name)
@@ -38,6 +41,7 @@ func drm090() Check {
 			}
 			return slices.Concat(
 				ill.findings(in, Finding{Code: "DRM090", Severity: Warning, Remedy: "`kubectl describe node NODE`; have it repaired, or take it out of the pool, before the move"}),
+				silent.findings(in, Finding{Code: "DRM090", Severity: Warning, Remedy: "`kubectl describe node NODE`; see that its monitor runs there, before the move"}),
 				watched.findings(in, Finding{Code: "DRM090", Severity: Warning, Remedy: "switch this monitor, or automatic repair, off for the pool before the move"}))
 		},
 	}

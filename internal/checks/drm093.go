@@ -20,15 +20,20 @@ func drm093() Check {
 		Given:      byReports,
 		Run: func(in Input) []Finding {
 			var out []Finding
+			open := nodeGroups{}
 			for _, w := range in.witnesses() {
 				node, ok := in.Snapshot.Node(w.Node)
-				if !ok || w.GPUs == nil || w.Offered == nil || in.outdated(w) != "" {
-					continue
+				if !ok || in.outdated(w) != "" {
+					continue // DRM059 says so
 				}
 				if at, known := in.Gate.StateOf(node.Labels); !known || at != gate.Plugin {
 					continue // the plugin offers nothing there any more
 				}
-				if missing, extra := in.unlike(w); len(missing)+len(extra) > 0 {
+				missing, extra, why := in.unlike(w)
+				if why != "" {
+					open.add("whether the plugin offers what the hardware shows cannot be known: "+why, w.Node)
+				}
+				if len(missing)+len(extra) > 0 {
 					out = append(out, Finding{
 						Code: "DRM093", Severity: Warning, Object: "node/" + w.Node,
 						Message: fmt.Sprintf("the hardware shows %s that the plugin does not offer, and the plugin offers %s that the hardware does not show", orNone(missing), orNone(extra)),
@@ -36,15 +41,24 @@ func drm093() Check {
 					})
 				}
 			}
-			return out
+			return append(out, open.findings(in, Finding{
+				Code: "DRM093", Severity: Info,
+				Remedy: "`dramigrate probe " + orPool(in.Pool.Name) + " -o wide` shows what each node can tell; the run compares once more when the driver publishes",
+			})...)
 		},
 	}
 }
 
 // unlike compares the hardware with what is offered of the plugin's resources: GPUs of
-// which nothing is offered, and ids that are neither a GPU's nor a partition's. Ids that
-// are no UUIDs are passed over; which GPU they are of is not known here.
-func (in Input) unlike(w Witness) (missing, extra []string) {
+// which nothing is offered, and ids that are neither a GPU's nor a partition's; or it says
+// why they cannot be compared.
+func (in Input) unlike(w Witness) (missing, extra []string, why string) {
+	switch {
+	case w.GPUs == nil:
+		return nil, nil, "its report has not all of its hardware"
+	case w.Offered == nil:
+		return nil, nil, "its report has nothing of the kubelet"
+	}
 	offered := map[string]bool{}
 	for resource, ids := range w.Offered {
 		if !slices.Contains(in.Resources, resource) {
@@ -53,7 +67,7 @@ func (in Input) unlike(w Witness) (missing, extra []string) {
 		for _, id := range ids {
 			id = gpuid.Device(id)
 			if _, err := gpuid.NewInventory(nil).OfPlugin(id); err != nil {
-				return nil, nil
+				return nil, nil, "the plugin's device IDs are no UUIDs"
 			}
 			offered[id] = true
 		}
@@ -75,7 +89,7 @@ func (in Input) unlike(w Witness) (missing, extra []string) {
 			extra = append(extra, id)
 		}
 	}
-	return missing, extra
+	return missing, extra, ""
 }
 
 func orNone(names []string) string {

@@ -1,5 +1,7 @@
 package checks
 
+import "github.com/dramigrate/dramigrate/internal/cluster"
+
 func drm094() Check {
 	return Check{
 		Code:       "DRM094",
@@ -8,6 +10,7 @@ func drm094() Check {
 		Fix:        "Probe the pool again, so that each of its nodes answers in full.",
 		Sources:    []string{"dramigrate probe --save"},
 		Operations: []string{Migrate, Rollback, MigrateFrom, MigrateInto, RollbackFrom, RollbackInto},
+		Needs:      []string{cluster.PartSlices}, // which nodes have devices
 		Given:      byReports,
 		Run: func(in Input) []Finding {
 			open := nodeGroups{}

@@ -19,7 +19,7 @@ func drm112() Check {
 		Run: func(in Input) []Finding {
 			g := ownerGroups{}
 			for _, v := range in.targets() {
-				if sharing(v, in.Resource, in.Resources) == "" {
+				if sharing(v, in.Resource) == "" {
 					continue
 				}
 				for _, p := range v.PluginBackedPods(in.Resources) {

@@ -58,7 +58,7 @@ func (in Input) identical() (by string, same bool) {
 		return "", false
 	}
 	for _, v := range nodes {
-		if sharing(v, in.Resource, in.Resources) != "" || mig(v) != "" {
+		if sharing(v, in.Resource) != "" || mig(v) != "" {
 			return "", false
 		}
 	}

@@ -100,7 +100,7 @@ func TestFieldReportsCore(t *testing.T) {
 			if r.change != nil {
 				r.change(s)
 			}
-			findings := Run(s.of(r.operation))
+			findings := shown(Run(s.of(r.operation)))
 			if len(r.codes) > 0 {
 				findings = Only(s.of(r.operation), r.codes)
 			}

@@ -7,6 +7,7 @@ func draining() []Check {
 		drm019(),
 		drm021(),
 		drm023(),
+		drm096(),
 		drm120(),
 		drm121(),
 		drm122(),

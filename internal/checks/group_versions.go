@@ -12,5 +12,6 @@ func versions() []Check {
 		drm035(),
 		drm036(),
 		drm037(),
+		drm097(),
 	}
 }

@@ -58,6 +58,10 @@ func TestDRM008(t *testing.T) {
 	})
 }
 
+func unlabel(node, key string) func(*state) {
+	return func(s *state) { delete(s.node(node).Labels, key) }
+}
+
 func TestDRM009(t *testing.T) {
 	t.Parallel()
 	n1 := []string{"blocker node/n1"}
@@ -75,6 +79,9 @@ func TestDRM009(t *testing.T) {
 		{"MIG Manager says what is new", Migrate, prepared, label("n1", "nvidia.com/mig.config.state", "waiting"), n1, "mig.config.state=waiting"},
 		{"MIG Manager is done", Migrate, prepared, label("n1", "nvidia.com/mig.config.state", "success"), nil, ""},
 		{"another pool is partitioned", Migrate, prepared, has("m1", "nvidia.com/mig-1g.5gb", "7"), nil, ""},
+		{"nobody labels the node", Migrate, prepared, unlabel("n1", gfdCount), []string{"info node/n1"}, "no label tells whether the GPUs are partitioned"},
+		{"GKE would have labelled it", Migrate, prepared, both(unlabel("n1", gfdCount), label("n1", gkeNodePool, "gpu")), nil, ""},
+		{"a node without GPUs", Migrate, prepared, both(unlabel("n1", gfdCount), func(s *state) { s.node("n1").Status.Capacity = nil }), nil, ""},
 	})
 }
 

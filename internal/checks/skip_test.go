@@ -65,7 +65,7 @@ func TestSkipped(t *testing.T) {
 	}
 	in := s.of(Migrate)
 	in.Skips = []FindingSkip{{Code: "DRM006", Object: "replicaset/team/both-2", Reason: "CHG-7"}}
-	findings := Run(in)
+	findings := shown(Run(in))
 	var got []string
 	for _, f := range findings {
 		got = append(got, f.Code+" "+f.Object+" "+f.Skipped)

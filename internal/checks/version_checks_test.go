@@ -87,6 +87,7 @@ func TestDRM033(t *testing.T) {
 		{"patch releases", Migrate, prepared, kubelet("v1.37.0", "n2"), nil, ""},
 		{"another pool", Migrate, prepared, kubelet("v1.36.3", "m1"), nil, ""},
 		{"one that cannot be read is DRM002's", Migrate, prepared, kubelet("?", "n2"), nil, ""},
+		{"one that cannot be read, on the way back", Rollback, migrated, kubelet("?", "n2"), []string{"info node/n2"}, "cannot be known"},
 	})
 	for _, c := range []struct {
 		title  string
@@ -216,5 +217,33 @@ func TestDRM005ByVersion(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Nobody is shown what a driver may do: the note says how to ask.
+func TestDRM097(t *testing.T) {
+	t.Parallel()
+	account := func(name string) func(*state) {
+		return func(s *state) { s.daemonSet("driver").Spec.Template.Spec.ServiceAccountName = name }
+	}
+	drv := []string{"info daemonset/kube-system/driver"}
+	try(t, "DRM097", []given{
+		{"a driver", Migrate, prepared, account("gpu-driver"), drv, "runs as serviceaccount gpu-driver: whether that may write status.devices of claims cannot be known from here"},
+		{"without an account of its own", Migrate, prepared, nil, drv, "runs as serviceaccount default"},
+		{"no driver", Migrate, untouched, nil, nil, ""},
+		{"of another driver", Migrate, prepared, func(s *state) { s.in.Driver = "gpu.example.com" }, nil, ""},
+		{"1.35 asks for no such right", Migrate, prepared, serverVersion("v1.35.4", ""), nil, ""},
+		{"1.36 does", Migrate, prepared, serverVersion("v1.36.0", ""), drv, ""},
+		{"nor does one that acts as 1.35", Migrate, prepared, serverVersion("v1.37.2", "1.35"), nil, ""},
+		{"a version that cannot be read is DRM001's", Migrate, prepared, serverVersion("?", ""), nil, ""},
+		{"every node has moved", Migrate, migrated, nil, nil, ""},
+		{"the way back needs no claim", Rollback, migrated, nil, nil, ""},
+	})
+	s := prepared()
+	account("gpu-driver")(s)
+	// The rule may be for the driver's name alone: without it the answer would be no.
+	want := "`kubectl auth can-i associated-node:update resourceclaims/gpu.nvidia.com --subresource=driver --as system:serviceaccount:kube-system:gpu-driver`"
+	if got := remedies(Run(s.of(Migrate)), "DRM097"); !strings.Contains(got, want) {
+		t.Errorf("remedy %q, want one with %s", got, want)
 	}
 }

@@ -52,6 +52,8 @@ func TestSeverityByVersion(t *testing.T) {
 		// Both gates at once: fixed in 1.38.
 		{"DRM036", "devices that take of their node", gates([]string{cluster.FeatureExtendedResource, cluster.FeatureNodeAllocatable}, nil),
 			[...]Severity{w, w, w, w, none}},
+		// kubernetes/kubernetes#134947: a right of its own for status.devices of claims.
+		{"DRM097", "a driver", nil, [...]Severity{none, none, Info, Info, Info}},
 		// kubernetes/kubernetes#134880: devices of init containers are used again since 1.35.
 		{"DRM104", "devices in init containers", func(s *state) {
 			s.pod("train").Requests = []cluster.Request{

@@ -63,8 +63,9 @@ func TestDRM093(t *testing.T) {
 		{"a GPU is not offered", Migrate, prepared, is(two, a), []string{"warning node/n1"}, "shows " + b},
 		{"an id that is not there", Migrate, prepared, is(map[string][]string{a: nil}, a, b), []string{"warning node/n1"}, "offers " + b},
 		{"by a partition", Migrate, prepared, is(map[string][]string{a: {part}}, part), nil, ""},
-		{"ids that are no UUIDs", Migrate, prepared, is(two, "0", "1"), nil, ""},
-		{"the hardware was not looked at", Migrate, prepared, is(nil, a), nil, ""},
+		{"ids that are no UUIDs", Migrate, prepared, is(two, "0", "1"), []string{"info node/n1"}, "cannot be known: the plugin's device IDs are no UUIDs"},
+		{"the hardware was not looked at", Migrate, prepared, is(nil, a), []string{"info node/n1"}, "cannot be known: its report has not all of its hardware"},
+		{"the kubelet did not answer", Migrate, prepared, probed("n1", func(w *Witness) { w.GPUs = two }), []string{"info node/n1"}, "nothing of the kubelet"},
 		{"a node that has moved", Migrate, migrated, is(two), nil, ""},
 	})
 }

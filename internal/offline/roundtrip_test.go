@@ -69,6 +69,7 @@ func clusterObjects(t *testing.T) []runtime.Object {
 				Template: corev1.PodTemplateSpec{
 					ObjectMeta: metav1.ObjectMeta{Labels: labels},
 					Spec: corev1.PodSpec{
+						ServiceAccountName: name,
 						Containers: []corev1.Container{{Name: "c", Image: "nvcr.io/x:1", Args: []string{"--flag=no"},
 							Env: []corev1.EnvVar{{Name: "MIG_STRATEGY", Value: "none"}, {Name: "TOKEN", Value: "hunter2"}}}},
 						Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
