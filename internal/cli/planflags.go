@@ -148,8 +148,6 @@ func (f *planFlags) planner(a *app, op plan.Operation, pool *poolFlags) (*planne
 	}
 	if op == plan.Prepare {
 		p.manifests, err = f.readManifests()
-	} else if f.manifests != "" {
-		err = usageError("--driver-manifests is for prepare")
 	}
 	return p, err
 }
@@ -163,6 +161,9 @@ func (f *planFlags) intoPool(op plan.Operation, p *planner, pool *poolFlags) err
 		return usageError("--into is for apply: a rollback knows where the pool's workloads went")
 	case f.into == pool.arg || f.into == pool.name:
 		return usageError("--into %s: is the pool that the workloads leave", f.into)
+	}
+	if f.set.Changed("kubelet-grace") {
+		return usageError("--kubelet-grace is of nodes that the plugin leaves, and with --into it leaves none: leave --kubelet-grace out")
 	}
 	p.into = &poolFlags{arg: f.into, selector: f.intoSelector, name: f.into}
 	return nil

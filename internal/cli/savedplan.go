@@ -48,7 +48,7 @@ func isPlanFile(name string) bool {
 // planSettings are the flags whose values a saved plan holds already.
 var planSettings = []string{"config", "selector", "pool", "max-unavailable", "drain", "drain-timeout", "delete-emptydir-data",
 	"evict-unmanaged", "soak", "kubelet-grace", "helper-image", "helper-pull-secret", "runtime-class", "driver-root",
-	"plugin-rollout",
+	"plugin-rollout", "edit-owned", "wait-for-owner", "skip", "skip-reason",
 	"resource", "driver", "tool-namespace", "into"}
 
 func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) {

@@ -31,9 +31,9 @@ lock of a dead run expires by itself and the next run takes it over: this is for
 that cannot be waited for. The holder, should it live, stops writing at its next
 renewal; until then it may still change nodes that no other run has marked.
 
-With --yes nobody looks, so that alone it takes only a lock that has expired by its own
-times. --holder, with the holder as it was shown, takes a lock that has not as well, and
-never that of a run that came after.
+With --yes nobody is asked: alone it takes only a lock that has expired by its own times.
+--holder, with the holder as it was shown, takes one that has not as well, and never that
+of a run that came after.
 
 Exit code 5: the lock is held by a run that may be alive, or not by the holder that was
 named; nothing was taken.`,
@@ -56,7 +56,7 @@ named; nothing was taken.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.shared, "shared", false, "the lock of shared objects (prepare, unprepare)")
-	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask; needed where there is no terminal. Takes only a lock that has expired")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask; needed where there is no terminal; alone it takes only a lock that has expired")
 	cmd.Flags().StringVar(&o.holder, "holder", "", "take the lock from this holder and no other, even if it has not expired; as unlock shows it")
 	offer(cmd, "holder")
 	return cmd

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/engine"
@@ -74,6 +75,9 @@ could not be seen.`,
 					return err
 				}
 			}
+			if err := o.idle(cmd.Flags()); err != nil {
+				return err
+			}
 			switch {
 			case cmd.Flags().Changed("for") && !o.watch:
 				return usageError("--for is how long --watch goes on; give --watch")
@@ -105,6 +109,24 @@ could not be seen.`,
 	offer(cmd, "for")
 	offerFiles(cmd, "textfile", cobra.ShellCompDirectiveFilterFileExt, "prom")
 	return cmd
+}
+
+// idle refuses flags of pods that are not made.
+func (o *verifyOptions) idle(set *pflag.FlagSet) error {
+	if !o.canary {
+		if err := idle(set, "--canary", "lock-wait"); err != nil {
+			return err
+		}
+	}
+	if !o.probe {
+		if err := idle(set, "--probe", "runtime-class", "driver-root", "kubelet-root", "processes", "parallel", "timeout", "keep-logs"); err != nil {
+			return err
+		}
+	}
+	if !o.canary && !o.probe {
+		return idle(set, "--probe or --canary", "helper-image", "helper-pull-secret")
+	}
+	return nil
 }
 
 func (o *verifyOptions) run(ctx context.Context) error {
