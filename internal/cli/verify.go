@@ -45,8 +45,8 @@ sees is compared with its claim. It needs a free device on the node, and holds t
 pool's lock meanwhile. With --probe, each node is asked itself, by a pod as
 'dramigrate probe' makes it; without it, that a device is offered by both mechanisms is
 known from the API alone, which proves it and never its absence. What --helper-image,
---runtime-class and --driver-root do not say of these pods is taken from the last run of
-the pool that had helper pods.
+--runtime-class and --driver-root do not say of these pods is that of --config, and what
+that does not say either is taken from the last run of the pool that had helper pods.
 
 With --watch it goes on looking, as during a soak, until it is interrupted or --for is
 over: each change is one line, and the exit code is that of the worst that was seen.
@@ -59,6 +59,9 @@ could not be seen.`,
 		ValidArgsFunction: completePools(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.pool.complete(args); err != nil {
+				return err
+			}
+			if err := o.reach.configure(a, &o.pool, nil); err != nil {
 				return err
 			}
 			if err := o.pool.require(); err != nil {
