@@ -133,7 +133,11 @@ func (o *verifyOptions) idle(set *pflag.FlagSet) error {
 }
 
 func (o *verifyOptions) run(ctx context.Context) error {
-	s, err := o.app.look(ctx, cluster.LoadOptions{})
+	var load cluster.LoadOptions
+	if o.app.offline() {
+		load.Namespace = o.app.namespace // of files, the pool's lock as well
+	}
+	s, err := o.app.look(ctx, load)
 	if err != nil {
 		return err
 	}
@@ -141,7 +145,13 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v := status.Verify(ctx, s, status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver, Now: o.app.Clock().Now()})
+	target := status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver, Now: o.app.Clock().Now()}
+	v := status.Verify(ctx, s, target)
+	if v.Result != status.OK {
+		if target.Lock = o.app.lockOf(ctx, s, pool.Name); target.Lock.Held() {
+			v = status.Verify(ctx, s, target)
+		}
+	}
 	if o.canary || o.probe {
 		if err := o.reach.recall(ctx, o.app, pool.Name); err != nil {
 			return err
@@ -170,6 +180,24 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		outcome = silent{code}
 	}
 	return o.app.beside(o.writeText(v, probed), outcome)
+}
+
+// lockOf is the lock of a pool. Only advice depends on it, so that a caller who may not read
+// it gets that of a pool without a run.
+func (a *app) lockOf(ctx context.Context, s *cluster.Snapshot, pool string) cluster.LockInfo {
+	if a.offline() {
+		lock, _ := s.Lock(pool)
+		return lock
+	}
+	client, err := a.Client()
+	if err != nil || pool == "" {
+		return cluster.LockInfo{}
+	}
+	lock, err := engine.Inspect(ctx, client, a.namespace, cluster.RecordName(pool))
+	if err != nil {
+		return cluster.LockInfo{}
+	}
+	return lock
 }
 
 // beside is how a verb ends that has an outcome, and beside it a file to write: one that
