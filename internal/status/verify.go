@@ -232,9 +232,13 @@ func (v *verifier) settled(n cluster.NodeView) Look {
 		why = err.Error()
 	case mark == nil:
 		why = "no run has moved the node"
+		at, _ := v.gateOf(n.Node).StateOf(n.Node.Labels)
+		if at == gate.DRA { // by other hands
+			why = "no run has recorded it"
+		}
 		if running := v.t.running(); running != "" {
 			why += "; " + running
-		} else if v.t.Pool.Name != "" {
+		} else if at != gate.DRA && v.t.Pool.Name != "" {
 			why += fmt.Sprintf(": `dramigrate plan %[1]s` shows what a move would do, `dramigrate apply %[1]s` moves the pool", v.t.Pool.Name)
 		}
 	case mark.SettledAt == nil && v.t.running() != "":
