@@ -143,7 +143,7 @@ func granted(u *unstructured.Unstructured) ([]Rule, error) {
 		Rules []rbacv1.PolicyRule `json:"rules"`
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &role); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("rules: %w", err)
 	}
 	base := Rule{
 		Namespace: u.GetNamespace(),
@@ -174,7 +174,7 @@ func bound(u *unstructured.Unstructured, roles map[string]bool) ([]Rule, error) 
 		RoleRef rbacv1.RoleRef `json:"roleRef"`
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &binding); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("roleRef: %w", err)
 	}
 	ref := binding.RoleRef
 	if roles[roleKey(ref.Kind, u.GetNamespace(), ref.Name)] {

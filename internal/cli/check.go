@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -93,7 +92,7 @@ known explains it.`,
 			if cmd.Flags().Changed("only") && len(o.only) == 0 {
 				return usageError("--only: name at least one code; without the flag all checks run")
 			}
-			return o.run(cmd.Context())
+			return o.run(cmd)
 		},
 	}
 	o.format.addFlag(cmd)
@@ -119,9 +118,13 @@ known explains it.`,
 	return cmd
 }
 
-func (o *checkOptions) run(ctx context.Context) error {
+func (o *checkOptions) run(cmd *cobra.Command) error {
+	ctx := cmd.Context()
 	settings, operations, err := o.complete()
 	if err != nil {
+		return err
+	}
+	if err := o.idle(cmd.Flags(), operations); err != nil {
 		return err
 	}
 	s, err := o.app.look(ctx, cluster.LoadOptions{Namespace: o.app.namespace, Advice: true, ProbeGate: o.probe})
@@ -242,13 +245,29 @@ func (o *checkOptions) complete() (plan.Settings, []plan.Operation, error) {
 	if err := o.completeOnly(operations); err != nil {
 		return plan.Settings{}, nil, err
 	}
-	if o.skips.reason == "" {
+	if len(o.skips.values) > 0 && o.skips.reason == "" {
 		o.skips.reason = "by --skip"
 	}
 	skips, err := o.skips.parse()
 	return plan.Settings{
 		Drain: o.drain, Skips: skips, DeleteEmptyDir: o.deleteEmptyDir, EvictUnmanaged: o.evictUnmanaged,
 	}, operations, err
+}
+
+// idle refuses what says nothing to the verbs that are checked for.
+func (o *checkOptions) idle(set *pflag.FlagSet, operations []plan.Operation) error {
+	anyOf := func(some ...plan.Operation) bool {
+		return slices.ContainsFunc(operations, func(op plan.Operation) bool { return slices.Contains(some, op) })
+	}
+	if !anyOf(plan.Migrate, plan.Rollback) {
+		if err := idle(set, "--for apply or --for rollback", "drain", "delete-emptydir-data", "evict-unmanaged"); err != nil {
+			return err
+		}
+	}
+	if !anyOf(plan.Prepare, plan.Migrate, plan.Operation(checks.Verify)) {
+		return idle(set, "--for prepare, apply or verify", "probe-gate")
+	}
+	return nil
 }
 
 // askedOfNothing refuses a check by name that has nothing here to judge by.

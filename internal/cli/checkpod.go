@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
@@ -42,10 +43,15 @@ func podArg(args []string) (podRef, bool, error) {
 
 // forPod refuses what says nothing about a pod.
 func (o *checkOptions) forPod(cmd *cobra.Command) error {
-	for _, name := range []string{"selector", "pool", "only", "for", "fail-on", "drain", "probe-gate", "list", "skip", "skip-reason"} {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			return usageError("--%s is about pools; leave it out with pod/NAME", name)
+	about := []string{"namespace", "output", "from"}
+	var wrong error
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if wrong == nil && f.Changed && !slices.Contains(about, f.Name) {
+			wrong = usageError("--%s is about pools; leave it out with pod/NAME", f.Name)
 		}
+	})
+	if wrong != nil {
+		return wrong
 	}
 	if formats := []string{"table", "json", "yaml"}; !slices.Contains(formats, o.format.value) {
 		return usageError("--output %q: with pod/NAME it must be one of %s", o.format.value, strings.Join(formats, ", "))

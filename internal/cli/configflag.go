@@ -7,16 +7,27 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dramigrate/dramigrate/internal/config"
 	"github.com/dramigrate/dramigrate/internal/plan"
 )
 
-func (f *planFlags) addConfigFlag(cmd *cobra.Command) {
-	f.skips.addFlags(cmd)
+// configFlag is the intent file of a verb, and the flags that override it.
+type configFlag struct {
+	config string
+	set    *pflag.FlagSet
+}
+
+func (f *configFlag) addConfigFlag(cmd *cobra.Command) {
 	f.set = cmd.Flags()
 	f.set.StringVar(&f.config, "config", "", "intent file (kind "+config.Kind+") with pools and settings; flags override it")
 	offerFiles(cmd, "config", cobra.ShellCompDirectiveFilterFileExt, "yaml", "yml")
+}
+
+func (f *planFlags) addConfigFlag(cmd *cobra.Command) {
+	f.skips.addFlags(cmd)
+	f.configFlag.addConfigFlag(cmd)
 }
 
 // configure puts what the intent file says where the command line says nothing.
@@ -28,21 +39,16 @@ func (f *planFlags) configure(a *app, op plan.Operation, pool *poolFlags) error 
 	if err != nil {
 		return err
 	}
-	fill(f, "tool-namespace", &a.namespace, c.ToolNamespace)
-	fill(f, "resource", &a.resource, c.Resource)
-	fill(f, "driver", &a.driver, c.Driver.Name)
-	if given := f.set.Lookup("driver"); c.Driver.Name == "" && (given == nil || !given.Changed) {
-		if err := a.vendorDriver(); err != nil { // the file may have named another resource
-			return err
-		}
+	if err := f.configureRoot(a, c); err != nil {
+		return err
 	}
 	f.skipped = c.Skips
 	switch op {
 	case plan.Prepare:
-		fill(f, "driver-manifests", &f.manifests, c.Driver.Manifests)
-		fill(f, "plugin-rollout", &f.rollout, string(c.PluginRollout))
+		fill(f.set, "driver-manifests", &f.manifests, c.Driver.Manifests)
+		fill(f.set, "plugin-rollout", &f.rollout, string(c.PluginRollout))
 	case plan.Migrate, plan.Rollback:
-		if err := f.choosePool(c, pool); err != nil {
+		if f.intent, err = f.choosePool(c, pool); err != nil {
 			return err
 		}
 		f.poolSettings(c)
@@ -52,6 +58,51 @@ func (f *planFlags) configure(a *app, op plan.Operation, pool *poolFlags) error 
 		f.intoSelector = c.ForPool(f.into).Selector
 	}
 	return nil
+}
+
+// configureRoot is configure for the flags of the root.
+func (f *configFlag) configureRoot(a *app, c *config.Config) error {
+	fill(f.set, "tool-namespace", &a.namespace, c.ToolNamespace)
+	fill(f.set, "resource", &a.resource, c.Resource)
+	fill(f.set, "driver", &a.driver, c.Driver.Name)
+	if given := f.set.Lookup("driver"); c.Driver.Name == "" && (given == nil || !given.Changed) {
+		return a.vendorDriver() // the file may have named another resource
+	}
+	return nil
+}
+
+// configure puts what the intent file says of a pool, and of helper pods, where the
+// command line says nothing. Nodes that were named without a pool stay without one.
+func (f *probeFlags) configure(a *app, pool *poolFlags, nodes []string) error {
+	if f.config == "" {
+		return nil
+	}
+	c, err := loadConfig(f.config)
+	if err != nil {
+		return err
+	}
+	if err := f.configureRoot(a, c); err != nil {
+		return err
+	}
+	if pool.given() || len(nodes) == 0 {
+		if _, err := f.choosePool(c, pool); err != nil {
+			return err
+		}
+	}
+	f.podWay.configure(f.set, c.Helper)
+	return nil
+}
+
+// configure puts what the intent file says of helper pods where the command line says
+// nothing.
+func (w *podWay) configure(set *pflag.FlagSet, helper config.Helper) {
+	if w.image == "" { // neither the flag nor the variable
+		w.image = helper.Image
+	}
+	fill(set, "helper-pull-secret", &w.pullSecret, helper.PullSecret)
+	if !reachGiven(set) { // either flag stands for both
+		w.runtimeClass, w.driverRoot = helper.RuntimeClass, helper.DriverRoot
+	}
 }
 
 func loadConfig(file string) (*config.Config, error) {
@@ -67,32 +118,32 @@ func loadConfig(file string) (*config.Config, error) {
 }
 
 // fill sets target to the file's value, if the file has one and no flag was given.
-func fill[T comparable](f *planFlags, flag string, target *T, value T) {
+func fill[T comparable](set *pflag.FlagSet, flag string, target *T, value T) {
 	var none T
-	if given := f.set.Lookup(flag); value != none && (given == nil || !given.Changed) {
+	if given := set.Lookup(flag); value != none && (given == nil || !given.Changed) {
 		*target = value
 	}
 }
 
 // fillFrom is fill for values whose zero means something.
-func fillFrom[T comparable](f *planFlags, flag string, target, value *T) {
-	if given := f.set.Lookup(flag); value != nil && (given == nil || !given.Changed) {
+func fillFrom[T comparable](set *pflag.FlagSet, flag string, target, value *T) {
+	if given := set.Lookup(flag); value != nil && (given == nil || !given.Changed) {
 		*target = *value
 	}
 }
 
 // choosePool finds the pool in the file. One pool needs no name.
-func (f *planFlags) choosePool(c *config.Config, pool *poolFlags) error {
+func (f *configFlag) choosePool(c *config.Config, pool *poolFlags) (config.Pool, error) {
 	names := c.PoolNames()
 	list := strings.Join(names, ", ")
 	if !pool.given() {
 		switch len(names) {
 		case 0: // the caller asks for one
-			return nil
+			return config.Pool{}, nil
 		case 1:
 			pool.arg = names[0]
 		default:
-			return usageError("name one of the pools of %s: %s", f.config, list)
+			return config.Pool{}, usageError("name one of the pools of %s: %s", f.config, list)
 		}
 	}
 	name := pool.arg
@@ -101,40 +152,34 @@ func (f *planFlags) choosePool(c *config.Config, pool *poolFlags) error {
 	}
 	if len(names) > 0 && !slices.Contains(names, name) {
 		if name == "" {
-			return usageError("--selector needs --pool beside --config %s: one of %s", f.config, list)
+			return config.Pool{}, usageError("--selector needs --pool beside --config %s: one of %s", f.config, list)
 		}
-		return usageError("pool %q is not in %s, which names %s", name, f.config, list)
+		return config.Pool{}, usageError("pool %q is not in %s, which names %s", name, f.config, list)
 	}
-	f.intent = c.ForPool(name)
-	if f.intent.Selector != "" && pool.selector == "" {
-		*pool = poolFlags{selector: f.intent.Selector, name: name}
+	intent := c.ForPool(name)
+	if intent.Selector != "" && pool.selector == "" {
+		*pool = poolFlags{selector: intent.Selector, name: name}
 	}
-	return nil
+	return intent, nil
 }
 
 func (f *planFlags) poolSettings(c *config.Config) {
 	f.skipped = f.intent.Skips
 	p := f.intent
-	fill(f, "max-unavailable", &f.maxUnavailable, string(p.Batches.MaxUnavailable))
-	fill(f, "drain", &f.drain, string(p.Drain.Evict))
-	fillFrom(f, "delete-emptydir-data", &f.deleteEmptyDir, p.Drain.DeleteEmptyDirData)
-	fillFrom(f, "evict-unmanaged", &f.evictUnmanaged, p.Drain.EvictUnmanaged)
+	fill(f.set, "max-unavailable", &f.maxUnavailable, string(p.Batches.MaxUnavailable))
+	fill(f.set, "drain", &f.drain, string(p.Drain.Evict))
+	fillFrom(f.set, "delete-emptydir-data", &f.deleteEmptyDir, p.Drain.DeleteEmptyDirData)
+	fillFrom(f.set, "evict-unmanaged", &f.evictUnmanaged, p.Drain.EvictUnmanaged)
 	if p.Drain.Timeout != nil {
-		fill(f, "drain-timeout", &f.drainTimeout, p.Drain.Timeout.Duration)
+		fill(f.set, "drain-timeout", &f.drainTimeout, p.Drain.Timeout.Duration)
 	}
 	if p.Soak != nil {
-		fillFrom(f, "soak", &f.soak, &p.Soak.Duration)
+		fillFrom(f.set, "soak", &f.soak, &p.Soak.Duration)
 	}
 	if p.KubeletGrace != nil {
-		fill(f, "kubelet-grace", &f.kubeletGrace, p.KubeletGrace.Duration)
+		fill(f.set, "kubelet-grace", &f.kubeletGrace, p.KubeletGrace.Duration)
 	}
-	if f.helperImage == "" { // neither the flag nor the variable
-		f.helperImage = c.Helper.Image
-	}
-	fill(f, "helper-pull-secret", &f.pullSecret, c.Helper.PullSecret)
-	if !reachGiven(f.set) { // either flag stands for both
-		f.runtimeClass, f.driverRoot = c.Helper.RuntimeClass, c.Helper.DriverRoot
-	}
+	f.podWay.configure(f.set, c.Helper)
 	f.class = c.Class.Name
-	fill(f, "into", &f.into, p.Into)
+	fill(f.set, "into", &f.into, p.Into)
 }

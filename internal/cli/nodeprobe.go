@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dramigrate/dramigrate/internal/nodeprobe"
 	"github.com/dramigrate/dramigrate/internal/report"
@@ -86,6 +87,9 @@ func (p *nodeProbe) run(cmd *cobra.Command) error {
 	if p.o.NVML.LibraryPath != "" && len(p.roots) > 0 {
 		return usageError("--nvml-library and --driver-root exclude each other")
 	}
+	if err := p.idle(cmd.Flags()); err != nil {
+		return err
+	}
 	p.o.NVML.Roots, p.o.NVML.Proc = p.roots, p.proc
 	var err error
 	if p.o.API, err = p.readAPI(); err != nil {
@@ -103,6 +107,31 @@ func (p *nodeProbe) run(cmd *cobra.Command) error {
 		return err
 	}
 	return ended(found.Exit(), nil)
+}
+
+// idle refuses flags of parts that are not looked at. --kubelet-root is not among them:
+// whoever makes the pod may name it beside --socket.
+func (p *nodeProbe) idle(set *pflag.FlagSet) error {
+	asks := func(part nodeprobe.Part) bool { return slices.Contains(p.o.Parts, part) }
+	if !asks(nodeprobe.AskNVML) {
+		if err := idle(set, "--parts nvml", "driver-root", "nvml-library", "processes", "proc"); err != nil {
+			return err
+		}
+	}
+	if !p.o.Processes {
+		if err := idle(set, "--processes", "proc"); err != nil {
+			return err
+		}
+	}
+	if !asks(nodeprobe.AskCDI) {
+		if err := idle(set, "--parts cdi", "cdi-dir"); err != nil {
+			return err
+		}
+	}
+	if set.Changed("api") && slices.Equal(p.o.Parts, []nodeprobe.Part{nodeprobe.AskKubelet}) {
+		return usageError("--api is for a verdict, which --parts kubelet alone gives none of: name more parts, or leave --api out")
+	}
+	return nil
 }
 
 func ended(exit int, err error) error {

@@ -52,6 +52,11 @@ cluster still asks for the same plan; 'dramigrate apply --help' says what that i
 			if err := o.views.complete(); err != nil {
 				return err
 			}
+			if _, known := operationOf(o.verb); known {
+				if err := notForVerb(cmd, o.verb); err != nil {
+					return err
+				}
+			}
 			return o.run(cmd.Context())
 		},
 	}
@@ -86,9 +91,6 @@ func (o *planOptions) run(ctx context.Context) error {
 	op, ok := operationOf(o.verb)
 	if !ok {
 		return usageError("--for %q: must be apply, rollback, prepare or unprepare", o.verb)
-	}
-	if o.reports != "" && op != plan.Migrate && op != plan.Rollback {
-		return usageError("--reports is for plans of apply and rollback")
 	}
 	if o.out != "" && o.views.writes(o.out) {
 		return usageError("--out and a --report both write to %s", o.out)

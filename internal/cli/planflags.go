@@ -22,10 +22,6 @@ type planFlags struct {
 	evictUnmanaged bool
 	soak           time.Duration
 	kubeletGrace   time.Duration
-	helperImage    string
-	pullSecret     string
-	runtimeClass   string
-	driverRoot     string
 	manifests      string
 	rollout        string
 	skips          skipFlags
@@ -33,9 +29,8 @@ type planFlags struct {
 	waitForOwner   time.Duration
 	into           string
 
-	// config is the intent file; set are the flags of the verb, which override it.
-	config string
-	set    *pflag.FlagSet
+	podWay
+	configFlag
 	// intent is what only the intent file can say.
 	intent config.Pool
 	class  string
@@ -58,7 +53,7 @@ func (f *planFlags) addPoolFlags(cmd *cobra.Command, op plan.Operation, streams 
 	s.StringVar(&f.drain, "drain", plan.DrainGPU, "what to evict: gpu (pods that hold devices) or all (as kubectl drain does)")
 	s.DurationVar(&f.drainTimeout, "drain-timeout", plan.DefaultDrainTimeout, "how long the eviction of one node's pods may take")
 	addDrainDangers(s, &f.deleteEmptyDir, &f.evictUnmanaged)
-	s.StringVar(&f.helperImage, "helper-image", image, "image of the helper pods, with this program as its entry point; a digest is best ["+helperImageVariable+"]")
+	s.StringVar(&f.image, "helper-image", image, "image of the helper pods, with this program as its entry point; a digest is best ["+helperImageVariable+"]")
 	s.StringVar(&f.pullSecret, "helper-pull-secret", "", "Secret of the tool's namespace to pull the helper image with")
 	addReach(cmd, &f.runtimeClass, &f.driverRoot)
 	offer(cmd, "drain", plan.DrainGPU, plan.DrainAll)
@@ -107,7 +102,7 @@ func (f *planFlags) settings(op plan.Operation) (plan.Settings, error) {
 		s = plan.Settings{
 			MaxUnavailable: f.maxUnavailable, Drain: f.drain, DrainTimeout: metav1.Duration{Duration: f.drainTimeout},
 			DeleteEmptyDir: f.deleteEmptyDir, EvictUnmanaged: f.evictUnmanaged,
-			HelperImage: f.helperImage, PullSecret: f.pullSecret, RuntimeClass: f.runtimeClass, DriverRoot: f.driverRoot,
+			HelperImage: f.image, PullSecret: f.pullSecret, RuntimeClass: f.runtimeClass, DriverRoot: f.driverRoot,
 			FirstBatch: f.intent.Batches.First, Batches: f.intent.Batches.Explicit, Deadlines: f.intent.Deadlines,
 		}
 	}
@@ -148,8 +143,6 @@ func (f *planFlags) planner(a *app, op plan.Operation, pool *poolFlags) (*planne
 	}
 	if op == plan.Prepare {
 		p.manifests, err = f.readManifests()
-	} else if f.manifests != "" {
-		err = usageError("--driver-manifests is for prepare")
 	}
 	return p, err
 }
@@ -163,6 +156,9 @@ func (f *planFlags) intoPool(op plan.Operation, p *planner, pool *poolFlags) err
 		return usageError("--into is for apply: a rollback knows where the pool's workloads went")
 	case f.into == pool.arg || f.into == pool.name:
 		return usageError("--into %s: is the pool that the workloads leave", f.into)
+	}
+	if f.set.Changed("kubelet-grace") {
+		return usageError("--kubelet-grace is of nodes that the plugin leaves, and with --into it leaves none: leave --kubelet-grace out")
 	}
 	p.into = &poolFlags{arg: f.into, selector: f.intoSelector, name: f.into}
 	return nil

@@ -160,6 +160,8 @@ func TestPlanByReportsRefuses(t *testing.T) {
 		{"nothing", nil, "Error: --reports DIR: holds no report: no *.json, *.yaml or *.yml file"},
 		{"cut short", map[string]string{"a-1.json": fresh[:len(fresh)/2]}, "Error: --reports DIR: a-1.json: is no NodeReport, or not the whole of one: "},
 		{"no document", map[string]string{"a-1.json": "not a report"}, "Error: --reports DIR: a-1.json: is no NodeReport, or not the whole of one: "},
+		{"a list for a text", map[string]string{"a-1.json": `{"node":["a-1"]}`}, "Error: --reports DIR: a-1.json: is no NodeReport, or not the whole of one: node: must be a text, is a list\n"},
+		{"a field of no report", map[string]string{"a-1.json": `{"nodes":"a-1"}`}, "Error: --reports DIR: a-1.json: is no NodeReport, or not the whole of one: unknown field \"nodes\"\n"},
 		{"empty", map[string]string{"a-1.json": ""}, "Error: --reports DIR: a-1.json: is no NodeReport: it has neither apiVersion nor kind"},
 		{"another document of ours", map[string]string{"a-1.json": `{"apiVersion":"dramigrate.dev/v1alpha1","kind":"PoolProbe"}`}, "Error: --reports DIR: a-1.json: is a dramigrate.dev/v1alpha1 PoolProbe, not a "},
 		{"one of two", map[string]string{"a-1.json": fresh, "a-2.json": fresh[:len(fresh)-2]}, "Error: --reports DIR: a-2.json: is no NodeReport, or not the whole of one: "},

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
@@ -47,8 +46,8 @@ the node's own driver; the pod is privileged then. --processes also names the po
 the processes on the GPUs, by the node's process table. No lock is taken: a run may be
 under way, and the verdict is of one moment.
 
-What --helper-image, --runtime-class and --driver-root do not say is taken from the last
-run of the pool that had helper pods.
+What --helper-image, --runtime-class and --driver-root do not say is that of --config, and
+what that does not say either is taken from the last run of the pool that had helper pods.
 
 The first device plugin to look for is that of --resource, the driver that of --driver.
 The tool's namespace has to be there, with a pod-security level of "privileged", as
@@ -63,6 +62,9 @@ something that would prove a node clean could not be seen.`,
 		ValidArgsFunction: completePools(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.pool.complete(args); err != nil {
+				return err
+			}
+			if err := o.reach.configure(a, &o.pool, o.nodes); err != nil {
 				return err
 			}
 			if !o.pool.given() && len(o.nodes) == 0 {
@@ -169,19 +171,18 @@ func (o *probeOptions) saveReports(r *poolprobe.Result) error {
 // probeFlags are how nodes are probed; `probe` and `verify --probe` have them.
 type probeFlags struct {
 	podWay
+	configFlag
 	kubeletRoot string
 	processes   bool
 	parallel    int
 	timeout     time.Duration
 	keepLogs    string
-
-	set *pflag.FlagSet
 }
 
 func (f *probeFlags) addFlags(cmd *cobra.Command, streams Streams) {
 	image, _ := streams.env(helperImageVariable)
+	f.addConfigFlag(cmd)
 	s := cmd.Flags()
-	f.set = s
 	s.StringVar(&f.image, "helper-image", image, "image of the pods, with this program built with cgo as its entry point ["+helperImageVariable+"]")
 	s.StringVar(&f.pullSecret, "helper-pull-secret", "", "Secret of the tool's namespace to pull the image with")
 	addReach(cmd, &f.runtimeClass, &f.driverRoot)

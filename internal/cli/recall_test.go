@@ -190,6 +190,74 @@ func TestProbeRecallsTheHelper(t *testing.T) {
 	}
 }
 
+// The intent file says it to probe and verify as it says it to apply: over what the last
+// run had and under the flags.
+func TestProbeByConfig(t *testing.T) {
+	moved, withJournal := movedCluster(t), movedCluster(t)
+	for _, o := range withJournal {
+		if c, ok := o.(*corev1.ConfigMap); ok && c.Name == "pool-gpu-a" {
+			c.Data[cluster.JournalKey] = strings.Replace(c.Data[cluster.JournalKey], "outcome: done", "outcome: done, helperImage: last, helperDriverRoot: /last", 1)
+		}
+	}
+	const both = "helper: {image: i, pullSecret: s, driverRoot: /d}\n"
+	for _, tt := range []struct {
+		name, file string
+		args       string
+		want       podWay
+	}{
+		{"a driver root", both, "probe gpu-a", podWay{image: "i", pullSecret: "s", driverRoot: "/d"}},
+		{"of verify", both, "verify gpu-a --probe", podWay{image: "i", pullSecret: "s", driverRoot: "/d"}},
+		{"a runtime class", "helper: {image: i, runtimeClass: nvidia}\n", "probe gpu-a", podWay{image: "i", runtimeClass: "nvidia"}},
+		{"the other way by flag", both, "probe gpu-a --runtime-class nvidia", podWay{image: "i", pullSecret: "s", runtimeClass: "nvidia"}},
+		{"the image by flag", both, "verify gpu-a --probe --helper-image f", podWay{image: "f", pullSecret: "s", driverRoot: "/d"}},
+		{"nothing but an image", "helper: {image: i}\n", "probe gpu-a", podWay{image: "i", driverRoot: "/last"}},
+		{"nothing of helpers", "pools: [{name: gpu-a}]\n", "probe gpu-a", podWay{image: "last", driverRoot: "/last"}},
+		{"its one pool", both + "pools: [{name: gpu-a}]\n", "probe", podWay{image: "i", pullSecret: "s", driverRoot: "/d"}},
+		{"its one pool, verified", both + "pools: [{name: gpu-a}]\n", "verify --probe", podWay{image: "i", pullSecret: "s", driverRoot: "/d"}},
+		{"a node of no pool", both + "pools: [{name: gpu-a}, {name: gpu-b}]\n", "probe --node " + movedNodes[0], podWay{image: "i", pullSecret: "s", driverRoot: "/d"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			writeConfig(t, tt.file)
+			_, stderr, pods := podsRefused(t, withJournal, append(strings.Fields(tt.args), "--config", "migration.yaml")...)
+			if len(pods) == 0 {
+				t.Fatalf("no pods\n%s", stderr)
+			}
+			wantPod(t, pods[0], tt.want)
+		})
+	}
+	for args, want := range map[string]string{
+		"probe":              "name one of the pools of migration.yaml: gpu-a, gpu-b",
+		"verify":             "name one of the pools of migration.yaml: gpu-a, gpu-b",
+		"probe gpu-c":        `pool "gpu-c" is not in migration.yaml`,
+		"verify --config no": "open no: no such file or directory",
+	} {
+		writeConfig(t, "pools: [{name: gpu-a}, {name: gpu-b}]\n")
+		words := strings.Fields(args)
+		o := invoke(t, moved, nil, done, append([]string{words[0], "--config", "migration.yaml"}, words[1:]...)...)
+		if o.code == ExitOK || !strings.Contains(o.err, want) {
+			t.Errorf("%s: exit code %d, stderr %q, want %q", args, o.code, o.err, want)
+		}
+	}
+}
+
+// wantPod holds a pod against how it was to be made.
+func wantPod(t *testing.T, p *corev1.Pod, want podWay) {
+	t.Helper()
+	got := podWay{image: p.Spec.Containers[0].Image}
+	for _, s := range p.Spec.ImagePullSecrets {
+		got.pullSecret = s.Name
+	}
+	if p.Spec.RuntimeClassName != nil {
+		got.runtimeClass = *p.Spec.RuntimeClassName
+	}
+	if _, root, found := strings.Cut(strings.Join(p.Spec.Containers[0].Args, " "), "--driver-root "); found {
+		got.driverRoot, _, _ = strings.Cut(root, " ")
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(podWay{})); diff != "" {
+		t.Errorf("the pod (-want +got):\n%s", diff)
+	}
+}
+
 // Who may not read the journal can say by flags what it would.
 func TestProbeWithoutTheJournal(t *testing.T) {
 	run := func(args ...string) (int, string, int) {

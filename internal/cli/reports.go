@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
+	"github.com/dramigrate/dramigrate/internal/jsonerr"
 	"github.com/dramigrate/dramigrate/internal/nodeprobe"
 	"github.com/dramigrate/dramigrate/internal/poolprobe"
 	"github.com/dramigrate/dramigrate/internal/words"
@@ -50,7 +51,7 @@ func readReports(dir string, now time.Time) ([]checks.Witness, map[string]string
 		}
 		var r nodeprobe.NodeReport
 		if err := yaml.UnmarshalStrict(data, &r); err != nil {
-			return nil, nil, fmt.Errorf("%s: is no NodeReport, or not the whole of one: %w", e.Name(), err)
+			return nil, nil, fmt.Errorf("%s: is no NodeReport, or not the whole of one: %w", e.Name(), jsonerr.Plain(err))
 		}
 		switch {
 		case r.APIVersion == "" && r.Kind == "":

@@ -280,27 +280,78 @@ func TestDetailedExitCode(t *testing.T) {
 }
 
 func TestUnlock(t *testing.T) {
-	lease := func(holder string) runtime.Object {
-		return &coordinationv1.Lease{
+	// A lock of 60 s that was renewed that long before now.
+	lease := func(ago time.Duration) []runtime.Object {
+		renewed := time.Unix(0, 0).Add(-ago)
+		return []runtime.Object{&coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "dramigrate-system", Name: "pool-gpu-a", ResourceVersion: "1"},
-			Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: ptr.To[int32](60), LeaseTransitions: ptr.To[int32](3),
-				RenewTime: &metav1.MicroTime{Time: time.Unix(-30, 0)}, AcquireTime: &metav1.MicroTime{Time: time.Unix(-90, 0)}},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("she@host/1"), LeaseDurationSeconds: ptr.To[int32](60), LeaseTransitions: ptr.To[int32](3),
+				RenewTime: &metav1.MicroTime{Time: renewed}, AcquireTime: &metav1.MicroTime{Time: renewed.Add(-time.Minute)}},
+		}}
+	}
+	alive, dead := lease(30*time.Second), lease(61*time.Second)
+	right, wrong := "gpu-a\n", "gpu-b\n"
+	for _, c := range []struct {
+		title string
+		lease []runtime.Object
+		typed *string
+		args  string
+		code  int
+		want  string
+	}{
+		{"nobody holds it", nil, nil, "", ExitOK, "nobody holds it"},
+		{"nobody holds it any more", nil, nil, "--yes --holder she@host/1", ExitOK, "nobody holds it"},
+		{"another name", alive, &wrong, "", ExitInterrupted, "not confirmed"},
+		{"the name, alive", alive, &right, "", ExitOK, "The lock is free."},
+		{"the name, dead", dead, &right, "", ExitOK, "The lock is free."},
+		{"no terminal, alive", alive, nil, "", ExitUsage, "give --yes and --holder 'she@host/1'"},
+		{"no terminal, dead", dead, nil, "", ExitUsage, "give --yes to take the lock from she@host/1"},
+		{"no terminal, named", alive, nil, "--holder she@host/1", ExitUsage, "give --yes to take the lock from she@host/1"},
+		{"--yes, alive", alive, nil, "--yes", ExitLocked,
+			"lease dramigrate-system/pool-gpu-a: she@host/1 may be alive: its lock expires at 1970-01-01T00:00:30Z unless it is renewed, and --yes alone takes one that has expired; wait until then, or add --holder 'she@host/1' to take it all the same"},
+		{"--yes on a terminal, alive", alive, &right, "--yes", ExitLocked, "--holder 'she@host/1'"},
+		{"--yes, dead", dead, nil, "--yes", ExitOK, "The lock is free."},
+		{"--yes, alive, named", alive, nil, "--yes --holder she@host/1", ExitOK, "The lock is free."},
+		{"--yes, alive, another named", alive, nil, "--yes --holder he@host/2", ExitLocked, "is held by she@host/1, not by he@host/2; nothing was taken"},
+		{"--yes, dead, another named", dead, nil, "--yes --holder he@host/2", ExitLocked, "is held by she@host/1, not by he@host/2"},
+		{"the name, another named", alive, &right, "--holder he@host/2", ExitLocked, "is held by she@host/1, not by he@host/2"},
+		{"no holder in --holder", alive, nil, "--yes --holder=", ExitUsage, "--holder: name the holder"},
+	} {
+		t.Run(c.title, func(t *testing.T) {
+			o := invoke(t, c.lease, c.typed, done, append([]string{"unlock", "gpu-a"}, strings.Fields(c.args)...)...)
+			if o.code != c.code || !strings.Contains(o.err, c.want) {
+				t.Errorf("exit code %d, want %d; want %q\n%s%s", o.code, c.code, c.want, o.stdout, o.err)
+			}
+			if shown := strings.Contains(o.stdout, "held by    she@host/1"); shown != (c.lease != nil && c.args != "--yes --holder=") {
+				t.Errorf("the holder is shown: %v\n%s", shown, o.stdout)
+			}
+		})
+	}
+}
+
+// Whoever takes the lock after it was shown keeps it.
+func TestUnlockIsNotOfTheNextRun(t *testing.T) {
+	shown := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "dramigrate-system", Name: "pool-gpu-a", ResourceVersion: "1"},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("she@host/1"), LeaseDurationSeconds: ptr.To[int32](60),
+			LeaseTransitions: ptr.To[int32](3), RenewTime: &metav1.MicroTime{Time: time.Now().Add(-time.Hour)}},
+	}
+	next := shown.DeepCopy()
+	next.Spec.HolderIdentity, next.Spec.LeaseTransitions = ptr.To("he@host/2"), ptr.To[int32](4)
+	next.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
+	for _, args := range [][]string{{"--yes"}, {"--yes", "--holder", "she@host/1"}} {
+		reads := 0
+		w := startVerb(t, Streams{}, nil, func(client *fake.Clientset) {
+			client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+				if reads++; reads > 1 {
+					return true, next, nil
+				}
+				return true, shown, nil
+			})
+		}, append([]string{"unlock", "gpu-a"}, args...)...)
+		code := w.wait()
+		if text := w.err.take(); code != ExitLocked || !strings.Contains(text, "is not as it was shown any more: he@host/2 holds it") {
+			t.Errorf("%s: exit code %d\n%s", args, code, text)
 		}
-	}
-	o := invoke(t, []runtime.Object{lease("she@host/1")}, nil, done, "unlock", "gpu-a")
-	if o.code != ExitUsage || !strings.Contains(o.stdout, "she@host/1") || !strings.Contains(o.err, "--yes") {
-		t.Errorf("exit code %d\n%s%s", o.code, o.stdout, o.err)
-	}
-	wrong := "gpu-b\n"
-	if o := invoke(t, []runtime.Object{lease("she@host/1")}, &wrong, done, "unlock", "gpu-a"); o.code != ExitInterrupted {
-		t.Errorf("exit code %d, want %d", o.code, ExitInterrupted)
-	}
-	o = invoke(t, []runtime.Object{lease("she@host/1")}, nil, done, "unlock", "gpu-a", "--yes")
-	if o.code != ExitOK || !strings.Contains(o.err, "The lock is free.") {
-		t.Errorf("exit code %d\n%s%s", o.code, o.stdout, o.err)
-	}
-	o = invoke(t, nil, nil, done, "unlock", "gpu-a")
-	if o.code != ExitOK || !strings.Contains(o.err, "nobody holds it") {
-		t.Errorf("exit code %d\n%s%s", o.code, o.stdout, o.err)
 	}
 }

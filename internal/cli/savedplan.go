@@ -48,7 +48,7 @@ func isPlanFile(name string) bool {
 // planSettings are the flags whose values a saved plan holds already.
 var planSettings = []string{"config", "selector", "pool", "max-unavailable", "drain", "drain-timeout", "delete-emptydir-data",
 	"evict-unmanaged", "soak", "kubelet-grace", "helper-image", "helper-pull-secret", "runtime-class", "driver-root",
-	"plugin-rollout",
+	"plugin-rollout", "edit-owned", "wait-for-owner", "skip", "skip-reason",
 	"resource", "driver", "tool-namespace", "into"}
 
 func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) {
@@ -62,7 +62,7 @@ func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) 
 		return nil, nil, err
 	}
 	if saved.Operation != o.op {
-		return nil, nil, usageError("--plan %s: is a plan to %s", o.run.file, saved.Operation)
+		return nil, nil, o.otherOperation(saved)
 	}
 	if o.pool.arg != "" && o.pool.arg != saved.Pool.Name {
 		return nil, nil, usageError("--plan %s: is a plan for pool %s, not for %s", o.run.file, saved.Pool.Name, o.pool.arg)
@@ -91,6 +91,26 @@ func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) 
 		p.into = &poolFlags{selector: saved.Into.Selector, name: saved.Into.Name}
 	}
 	return p, saved, nil
+}
+
+// otherOperation says which verb runs the plan, and how to get one for this verb.
+func (o *runOptions) otherOperation(saved *plan.Plan) error {
+	pool := ""
+	if saved.Pool != nil && !o.shared() {
+		pool = " " + saved.Pool.Name
+	} else if !o.shared() {
+		pool = " POOL"
+	}
+	return usageError("--plan %s: is a plan to %s, which `dramigrate %s` runs; one to %s is made by `dramigrate plan%s --for %s --out FILE`",
+		o.run.file, saved.Operation, verbOf(saved.Operation), o.op, pool, o.verb)
+}
+
+// verbOf is the verb that runs an operation.
+func verbOf(op plan.Operation) string {
+	if op == plan.Migrate {
+		return "apply"
+	}
+	return string(op)
 }
 
 // readPlan reads the file. One that was edited by hand goes on under the digest of

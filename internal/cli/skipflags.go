@@ -32,6 +32,9 @@ func (a *app) tellIdle(skips []checks.FindingSkip, findings []checks.Finding) {
 }
 
 func (f *skipFlags) parse() ([]checks.FindingSkip, error) {
+	if len(f.values) == 0 && f.reason != "" {
+		return nil, usageError("--skip-reason says why --skip is right: give --skip CODE as well, or leave --skip-reason out")
+	}
 	var out []checks.FindingSkip
 	for _, v := range f.values {
 		s, err := checks.ParseSkip(v)

@@ -50,7 +50,12 @@ that is a warning here and no failure (exit code 0).`,
   dramigrate snapshot --out cluster/          # a file for each kind
   dramigrate plan pool-a --from cluster.yaml`,
 		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.force && o.out == "" {
+				return idle(cmd.Flags(), "--out", "force")
+			}
+			return o.run(cmd.Context())
+		},
 	}
 	cmd.Flags().StringVar(&o.out, "out", "", "write to this file, or into this folder if there is one of the name or it ends in /; standard output by default")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace what is there")

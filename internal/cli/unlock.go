@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,7 @@ type unlockOptions struct {
 	pool   string
 	shared bool
 	yes    bool
+	holder string
 }
 
 func newUnlock(a *app) *cobra.Command {
@@ -27,7 +29,17 @@ func newUnlock(a *app) *cobra.Command {
 		Long: `Show who holds a pool's lock and, when the pool's name was typed, take it from them. A
 lock of a dead run expires by itself and the next run takes it over: this is for when
 that cannot be waited for. The holder, should it live, stops writing at its next
-renewal; until then it may still change nodes that no other run has marked.`,
+renewal; until then it may still change nodes that no other run has marked.
+
+With --yes nobody is asked: alone it takes only a lock that has expired by its own times.
+--holder, with the holder as it was shown, takes one that has not as well, and never that
+of a run that came after.
+
+Exit code 5: the lock is held by a run that may be alive, or not by the holder that was
+named; nothing was taken.`,
+		Example: `  dramigrate unlock pool-a
+  dramigrate unlock pool-a --yes
+  dramigrate unlock pool-a --yes --holder she@host/5f1c…`,
 		ValidArgsFunction: completePools(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -37,11 +49,16 @@ renewal; until then it may still change nodes that no other run has marked.`,
 			default:
 				o.pool = args[0]
 			}
+			if o.holder == "" && cmd.Flags().Changed("holder") {
+				return usageError("--holder: name the holder, as `%s` shows it", unlockOf(o.pool))
+			}
 			return o.run(cmd.Context())
 		},
 	}
 	cmd.Flags().BoolVar(&o.shared, "shared", false, "the lock of shared objects (prepare, unprepare)")
-	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask; needed where there is no terminal")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask; needed where there is no terminal; alone it takes only a lock that has expired")
+	cmd.Flags().StringVar(&o.holder, "holder", "", "take the lock from this holder and no other, even if it has not expired; as unlock shows it")
+	offer(cmd, "holder")
 	return cmd
 }
 
@@ -59,15 +76,26 @@ func (o *unlockOptions) run(ctx context.Context) error {
 		fmt.Fprintf(a.Err, "lease %s/%s: nobody holds it\n", info.Namespace, info.Name)
 		return nil
 	}
-	state := "expires at " + info.ExpiresAt.UTC().Format(time.RFC3339) + " unless it is renewed"
-	if info.Expired(a.Clock().Now()) {
-		state = "expired at " + info.ExpiresAt.UTC().Format(time.RFC3339)
+	holder, expires := report.Clean(info.Holder), info.ExpiresAt.UTC().Format(time.RFC3339)
+	expired := info.Expired(a.Clock().Now())
+	state := "expires at " + expires + " unless it is renewed"
+	if expired {
+		state = "expired at " + expires
 	}
 	fmt.Fprintf(a.Out, "lease %s/%s\nheld by    %s\noperation  %s\nsince      %s\nrenewed    %s\n%s\n",
-		info.Namespace, info.Name, report.Clean(info.Holder), report.Clean(info.Info["operation"]),
+		info.Namespace, info.Name, holder, report.Clean(info.Info["operation"]),
 		info.Since.UTC().Format(time.RFC3339), info.RenewedAt.UTC().Format(time.RFC3339), state)
-	if !o.yes && !a.InTTY {
-		return usageError("there is no terminal to ask on: give --yes to take the lock from %s", report.Clean(info.Holder))
+	named := o.holder != ""
+	switch {
+	case named && o.holder != info.Holder && o.holder != holder:
+		return withCode(ExitLocked, "lease %s/%s: is held by %s, not by %s; nothing was taken", info.Namespace, info.Name, holder, o.holder)
+	case !o.yes && !a.InTTY && !named && !expired:
+		return usageError("there is no terminal to ask on: give --yes and --holder '%s' to take the lock, which has not expired", holder)
+	case !o.yes && !a.InTTY:
+		return usageError("there is no terminal to ask on: give --yes to take the lock from %s", holder)
+	case o.yes && !named && !expired:
+		return withCode(ExitLocked, "lease %s/%s: %s may be alive: its lock expires at %s unless it is renewed, and --yes alone takes one that has expired; wait until then, or add --holder '%s' to take it all the same",
+			info.Namespace, info.Name, holder, expires, holder)
 	}
 	if !o.yes {
 		want := o.pool
@@ -78,7 +106,17 @@ func (o *unlockOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := engine.Break(ctx, client, info); err != nil {
+	if o.yes && !named {
+		err = engine.BreakExpired(ctx, client, info, a.Clock())
+	} else {
+		err = engine.Break(ctx, client, info)
+	}
+	var locked *engine.LockedError
+	if errors.As(err, &locked) {
+		return withCode(ExitLocked, "lease %s/%s: is not as it was shown any more: %s holds it, until %s unless it is renewed; nothing was taken: look at it again",
+			info.Namespace, info.Name, report.Clean(locked.Holder), locked.ExpiresAt.UTC().Format(time.RFC3339))
+	}
+	if err != nil {
 		return err
 	}
 	fmt.Fprintln(a.Err, "The lock is free.")

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/engine"
@@ -44,8 +45,8 @@ sees is compared with its claim. It needs a free device on the node, and holds t
 pool's lock meanwhile. With --probe, each node is asked itself, by a pod as
 'dramigrate probe' makes it; without it, that a device is offered by both mechanisms is
 known from the API alone, which proves it and never its absence. What --helper-image,
---runtime-class and --driver-root do not say of these pods is taken from the last run of
-the pool that had helper pods.
+--runtime-class and --driver-root do not say of these pods is that of --config, and what
+that does not say either is taken from the last run of the pool that had helper pods.
 
 With --watch it goes on looking, as during a soak, until it is interrupted or --for is
 over: each change is one line, and the exit code is that of the worst that was seen.
@@ -58,6 +59,9 @@ could not be seen.`,
 		ValidArgsFunction: completePools(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.pool.complete(args); err != nil {
+				return err
+			}
+			if err := o.reach.configure(a, &o.pool, nil); err != nil {
 				return err
 			}
 			if err := o.pool.require(); err != nil {
@@ -73,6 +77,9 @@ could not be seen.`,
 				if err := o.reach.validate(); err != nil {
 					return err
 				}
+			}
+			if err := o.idle(cmd.Flags()); err != nil {
+				return err
 			}
 			switch {
 			case cmd.Flags().Changed("for") && !o.watch:
@@ -107,8 +114,30 @@ could not be seen.`,
 	return cmd
 }
 
+// idle refuses flags of pods that are not made.
+func (o *verifyOptions) idle(set *pflag.FlagSet) error {
+	if !o.canary {
+		if err := idle(set, "--canary", "lock-wait"); err != nil {
+			return err
+		}
+	}
+	if !o.probe {
+		if err := idle(set, "--probe", "runtime-class", "driver-root", "kubelet-root", "processes", "parallel", "timeout", "keep-logs"); err != nil {
+			return err
+		}
+	}
+	if !o.canary && !o.probe {
+		return idle(set, "--probe or --canary", "helper-image", "helper-pull-secret")
+	}
+	return nil
+}
+
 func (o *verifyOptions) run(ctx context.Context) error {
-	s, err := o.app.look(ctx, cluster.LoadOptions{})
+	var load cluster.LoadOptions
+	if o.app.offline() {
+		load.Namespace = o.app.namespace // of files, the pool's lock as well
+	}
+	s, err := o.app.look(ctx, load)
 	if err != nil {
 		return err
 	}
@@ -116,7 +145,13 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v := status.Verify(ctx, s, status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver, Now: o.app.Clock().Now()})
+	target := status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver, Now: o.app.Clock().Now()}
+	v := status.Verify(ctx, s, target)
+	if v.Result != status.OK {
+		if target.Lock = o.app.lockOf(ctx, s, pool.Name); target.Lock.Held() {
+			v = status.Verify(ctx, s, target)
+		}
+	}
 	if o.canary || o.probe {
 		if err := o.reach.recall(ctx, o.app, pool.Name); err != nil {
 			return err
@@ -145,6 +180,24 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		outcome = silent{code}
 	}
 	return o.app.beside(o.writeText(v, probed), outcome)
+}
+
+// lockOf is the lock of a pool. Only advice depends on it, so that a caller who may not read
+// it gets that of a pool without a run.
+func (a *app) lockOf(ctx context.Context, s *cluster.Snapshot, pool string) cluster.LockInfo {
+	if a.offline() {
+		lock, _ := s.Lock(pool)
+		return lock
+	}
+	client, err := a.Client()
+	if err != nil || pool == "" {
+		return cluster.LockInfo{}
+	}
+	lock, err := engine.Inspect(ctx, client, a.namespace, cluster.RecordName(pool))
+	if err != nil {
+		return cluster.LockInfo{}
+	}
+	return lock
 }
 
 // beside is how a verb ends that has an outcome, and beside it a file to write: one that

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
+
+	"github.com/dramigrate/dramigrate/internal/jsonerr"
 )
 
 // How the tool's own objects are found and read. Each pool has a ConfigMap with its
@@ -70,7 +72,7 @@ func DecodeJournal(cm *corev1.ConfigMap) (*Journal, error) {
 	}
 	var head metav1.TypeMeta
 	if err := yaml.Unmarshal([]byte(data), &head); err != nil {
-		return nil, fmt.Errorf("%s: %w", object, err)
+		return nil, fmt.Errorf("%s: %w", object, jsonerr.Plain(err))
 	}
 	if head.APIVersion != APIVersion || head.Kind != JournalKind {
 		return nil, fmt.Errorf("%s: is a %s %s; this version reads %s %s only", object,
@@ -78,7 +80,7 @@ func DecodeJournal(cm *corev1.ConfigMap) (*Journal, error) {
 	}
 	journal := &Journal{}
 	if err := yaml.UnmarshalStrict([]byte(data), journal); err != nil {
-		return nil, fmt.Errorf("%s: %w", object, err)
+		return nil, fmt.Errorf("%s: %w", object, jsonerr.Plain(err))
 	}
 	if RecordName(journal.Pool) != cm.Name {
 		return nil, fmt.Errorf("%s: is the journal of pool %q", object, journal.Pool)

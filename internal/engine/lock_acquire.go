@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/clock"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/event"
@@ -248,11 +249,26 @@ func Inspect(ctx context.Context, client kubernetes.Interface, namespace, name s
 	return cluster.LockOf(lease), nil
 }
 
-// Break takes the holder out of a Lease, exactly the one that Inspect has shown. If
-// the Lease has changed otherwise than by a renewal since, a *LockedError names who
-// holds it now. The holder notices at its next renewal; until then it may still
+// Break takes the holder out of a Lease, exactly the one that Inspect has shown, alive
+// or dead. If the Lease has changed otherwise than by a renewal since, a *LockedError
+// names who holds it now. The holder notices at its next renewal; until then it may still
 // write to nodes that nobody else has marked.
 func Break(ctx context.Context, client kubernetes.Interface, shown cluster.LockInfo) error {
+	return breakIf(ctx, client, shown, func(now cluster.LockInfo) bool {
+		return now.Holder == shown.Holder && now.Epoch == shown.Epoch
+	})
+}
+
+// BreakExpired is Break for a Lease that has expired by its own times: one that is
+// renewed before it is taken gives a *LockedError as well.
+func BreakExpired(ctx context.Context, client kubernetes.Interface, shown cluster.LockInfo, c clock.PassiveClock) error {
+	return breakIf(ctx, client, shown, func(now cluster.LockInfo) bool {
+		return now.Holder == shown.Holder && now.Epoch == shown.Epoch && now.RenewedAt.Equal(shown.RenewedAt) && now.Expired(c.Now())
+	})
+}
+
+// breakIf takes the holder out of a Lease that may be taken, as it is read.
+func breakIf(ctx context.Context, client kubernetes.Interface, shown cluster.LockInfo, may func(cluster.LockInfo) bool) error {
 	leases := client.CoordinationV1().Leases(shown.Namespace)
 	for range 5 {
 		lease, err := leases.Get(ctx, shown.Name, metav1.GetOptions{})
@@ -266,7 +282,7 @@ func Break(ctx context.Context, client kubernetes.Interface, shown cluster.LockI
 		if !now.Held() {
 			return nil
 		}
-		if now.Holder != shown.Holder || now.Epoch != shown.Epoch {
+		if !may(now) {
 			return &LockedError{now}
 		}
 		free(lease)

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/dramigrate/dramigrate/internal/jsonerr"
 )
 
 // ReadAPIView reads what `kubectl get resourceslices,resourceclaims,pods -A -o yaml`
@@ -41,14 +43,14 @@ func ReadAPIView(r io.Reader) (*APIView, error) {
 func (v *APIView) add(doc []byte) error {
 	data, err := yaml.YAMLToJSON(doc)
 	if err != nil {
-		return err
+		return jsonerr.Plain(err)
 	}
 	if string(data) == "null" {
 		return nil // a document of comments alone
 	}
 	var meta metav1.TypeMeta
 	if err := yaml.Unmarshal(data, &meta); err != nil {
-		return err
+		return jsonerr.Plain(err)
 	}
 	if meta.Kind == "" {
 		return errors.New("it has no kind")
@@ -80,7 +82,7 @@ func (v *APIView) addItems(data []byte) error {
 		Items []runtime.RawExtension `json:"items"`
 	}
 	if err := yaml.Unmarshal(data, &list); err != nil {
-		return err
+		return jsonerr.Plain(err)
 	}
 	for _, item := range list.Items {
 		if err := v.add(item.Raw); err != nil {
@@ -96,7 +98,7 @@ func addAll[T any](list *[]T, data []byte) error {
 		Items []T `json:"items"`
 	}
 	if err := yaml.Unmarshal(data, &from); err != nil {
-		return err
+		return jsonerr.Plain(err)
 	}
 	*list = append(append([]T{}, *list...), from.Items...)
 	return nil
@@ -105,7 +107,7 @@ func addAll[T any](list *[]T, data []byte) error {
 func addOne[T any](list *[]T, data []byte) error {
 	var object T
 	if err := yaml.Unmarshal(data, &object); err != nil {
-		return err
+		return jsonerr.Plain(err)
 	}
 	*list = append(*list, object)
 	return nil

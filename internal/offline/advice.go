@@ -67,7 +67,7 @@ const none = -1
 func keepWorkload[In any](project func(*In) (cluster.Workload, bool)) func(*collector, []byte, identity, place) (bool, error) {
 	return func(c *collector, raw []byte, id identity, at place) (bool, error) {
 		var object In
-		if err := decode(raw, &object); err != nil {
+		if err := decodeObject(raw, &object); err != nil {
 			return false, err
 		}
 		w, asks := project(&object)

@@ -19,6 +19,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/jsonerr"
 	"github.com/dramigrate/dramigrate/internal/words"
 )
 
@@ -111,7 +112,7 @@ func newCollector(o Options) *collector {
 func decode(raw []byte, into any) error {
 	strict, err := kjson.UnmarshalStrict(raw, into, kjson.DisallowDuplicateFields)
 	if err != nil {
-		return err
+		return jsonerr.Again(raw, into, err)
 	}
 	return errors.Join(strict...)
 }

@@ -63,7 +63,7 @@ func resources() map[schema.GroupKind]resource {
 func keep[In, Out any](list func(*cluster.Snapshot) *[]Out, slim func(*In) Out) func(*collector, []byte, identity, place) (bool, error) {
 	return func(c *collector, raw []byte, id identity, at place) (bool, error) {
 		var object In
-		if err := decode(raw, &object); err != nil {
+		if err := decodeObject(raw, &object); err != nil {
 			return false, err
 		}
 		to := list(&c.out)

@@ -231,7 +231,10 @@ func TestReadRefuses(t *testing.T) {
 		{"no namespace", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "has no metadata.namespace"},
 		{"a name with an escape sequence", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"\u001b[2J"}}`, `Node "\x1b[2J": metadata.name: `},
 		{"a namespace with a path", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"../x"}}`, "metadata.namespace: "},
-		{"a field of another type", "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nspec: [a]\n", "Node n1: json: cannot unmarshal array"},
+		{"a field of another type", "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nspec: [a]\n", "Node n1: spec: must be a group of fields, is a list"},
+		{"a field of another type, deeper", "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nspec: {taints: none}\n", "Node n1: spec.taints: must be a list, is a text"},
+		{"a kind of another type", "apiVersion: v1\nkind: [Node]\nmetadata: {name: n1}\n", "kind: must be a text, is a list"},
+		{"a field of the header of another type", header("objects: many"), "ClusterSnapshot: objects: must be a group of fields, is a text"},
 		{"a quantity that is none", "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {capacity: {nvidia.com/gpu: many}}\n", "Node n1: quantities must match"},
 		{"a version that is none", "apiVersion: a/b/c\nkind: Node\n", "a/b/c"},
 		{"items that are no list", `{"kind":"List","items":{}}`, "its items are no array"},
@@ -273,6 +276,54 @@ func TestReadRefuses(t *testing.T) {
 			}
 			if len(err.Error()) > 500 {
 				t.Errorf("the error has %d bytes: %s", len(err.Error()), err)
+			}
+		})
+	}
+}
+
+// Counts that no server would have taken are told by their object and field.
+func TestReadRefusesCounts(t *testing.T) {
+	t.Parallel()
+	node := func(field, count string) string {
+		return "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {" + field + ": {nvidia.com/gpu: " + count + "}}\n"
+	}
+	pod := func(field, name, count string) string {
+		return nodeYAML + "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: team}\nspec: {initContainers: [{name: i}], containers: [{name: c}, {name: d, resources: {" + field + ": {" + name + ": " + count + "}}}]}\n"
+	}
+	workload := func(kind, version, spec string) string {
+		return nodeYAML + "---\napiVersion: " + version + "\nkind: " + kind + "\nmetadata: {name: w, namespace: team}\nspec: " + spec + "\n"
+	}
+	template := "{template: {spec: {initContainers: [{name: i, resources: {limits: {nvidia.com/gpu: -2}}}]}}}"
+	quota := func(field, name, count string) string {
+		return nodeYAML + "---\napiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q, namespace: team}\n" + field + ": {hard: {" + name + ": " + count + "}}\n"
+	}
+	for _, tt := range []struct{ name, text, want string }{
+		{"negative", node("capacity", "-1"), "Node n1: status.capacity[nvidia.com/gpu]: must be a whole number of devices, not negative, is -1, which no API server takes: correct it, or collect the file again"},
+		{"a part", node("allocatable", "1500m"), "Node n1: status.allocatable[nvidia.com/gpu]: must be a whole number of devices, not negative, is 1500m"},
+		{"more than there can be", node("capacity", "1e30"), "Node n1: status.capacity[nvidia.com/gpu]: must be"},
+		{"more than can be added up", node("capacity", "9007199254740993"), "is 9007199254740993"},
+		{"as many as can be", node("capacity", "9007199254740992"), ""},
+		{"none", node("capacity", "0"), ""},
+		{"a thousand thousandths", node("capacity", "2000m"), ""},
+		{"in bytes", node("capacity", "96Mi"), ""},
+		{"a pod's request", pod("requests", "nvidia.com/gpu", "-1"), "Pod team/p: spec.containers[1].resources.requests[nvidia.com/gpu]: must be"},
+		{"a pod's limit", pod("limits", "amd.com/gpu", "0.5"), "Pod team/p: spec.containers[1].resources.limits[amd.com/gpu]: must be"},
+		{"of a class", pod("limits", "deviceclass.resource.kubernetes.io/gpu", "1500m"), "Pod team/p: spec.containers[1].resources.limits[deviceclass.resource.kubernetes.io/gpu]: must be"},
+		{"what is no count", pod("limits", "cpu", "1500m"), ""},
+		{"a DaemonSet", workload("DaemonSet", "apps/v1", template), "DaemonSet team/w: spec.template.spec.initContainers[0].resources.limits[nvidia.com/gpu]: must be"},
+		{"a Deployment", workload("Deployment", "apps/v1", template), "Deployment team/w: spec.template.spec.initContainers[0].resources.limits[nvidia.com/gpu]: must be"},
+		{"a StatefulSet", workload("StatefulSet", "apps/v1", template), "StatefulSet team/w: spec.template.spec.initContainers[0]"},
+		{"a Job", workload("Job", "batch/v1", template), "Job team/w: spec.template.spec.initContainers[0]"},
+		{"a CronJob", workload("CronJob", "batch/v1", "{jobTemplate: {spec: "+template+"}}"), "CronJob team/w: spec.jobTemplate.spec.template.spec.initContainers[0]"},
+		{"a quota", quota("spec", "requests.nvidia.com/gpu", "-1"), "ResourceQuota team/q: spec.hard[requests.nvidia.com/gpu]: must be not negative, is -1"},
+		{"a quota's status", quota("status", "pods", "-1"), "ResourceQuota team/q: status.hard[pods]: must be not negative, is -1"},
+		{"a quota of a part, which a server takes", quota("spec", "requests.nvidia.com/gpu", "1500m"), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := Read(t.Context(), []string{Stdin}, Options{Advice: true, Stdin: strings.NewReader(tt.text)})
+			if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "standard input, document")) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
 		})
 	}

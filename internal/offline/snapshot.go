@@ -11,6 +11,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/jsonerr"
 	"github.com/dramigrate/dramigrate/internal/words"
 )
 
@@ -19,6 +20,9 @@ import (
 func (c *collector) putHeader(raw []byte, at place) error {
 	h := &ClusterSnapshot{}
 	strict, err := kjson.UnmarshalStrict(raw, h)
+	if err != nil {
+		err = jsonerr.Again(raw, h, err)
+	}
 	if err = errors.Join(append(strict, err)...); err != nil {
 		return at.fail("%s: %w", Kind, err)
 	}

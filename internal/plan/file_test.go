@@ -71,6 +71,9 @@ func TestParseRefuses(t *testing.T) {
 		{"a field twice", text + "operation: migrate\n", "already", false},
 		{"another kind", "apiVersion: v1\nkind: Pod\n", `kind "Pod"`, false},
 		{"a later version", strings.Replace(text, "v1alpha1", "v1beta1", 1), `"dramigrate.dev/v1beta1"`, false},
+		{"no document", "[]", "not a plan: must be a group of fields, is a list", false},
+		{"a kind that is a list", "kind: [Plan]\n", "not a plan: kind: must be a text, is a list", false},
+		{"nodes that are a word", "apiVersion: " + APIVersion + "\nkind: " + Kind + "\npool: {nodes: all}\n", "not a plan of this version: pool.nodes: must be a list, is a text", false},
 		{"no YAML", ":\n\t-", "not YAML", false},
 	} {
 		_, err := Parse([]byte(c.text))

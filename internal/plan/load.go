@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/dramigrate/dramigrate/internal/jsonerr"
 )
 
 // FileError says why a plan file is refused. Edited is true if the file is a plan,
@@ -37,7 +39,10 @@ func ParseEdited(data []byte) (p *Plan, edited *FileError, err error) {
 		Kind       string `json:"kind"`
 	}
 	if err := yaml.Unmarshal(data, &head); err != nil {
-		return nil, nil, &FileError{Reason: fmt.Sprintf("not YAML or JSON: %v", err)}
+		if jsonerr.Mistyped(err) {
+			return nil, nil, &FileError{Reason: fmt.Sprintf("not a plan: %v", jsonerr.Plain(err))}
+		}
+		return nil, nil, &FileError{Reason: fmt.Sprintf("not YAML or JSON: %v", jsonerr.Plain(err))}
 	}
 	if head.APIVersion != APIVersion || head.Kind != Kind {
 		return nil, nil, &FileError{Reason: fmt.Sprintf("apiVersion %q, kind %q: want %s, %s",
@@ -45,7 +50,7 @@ func ParseEdited(data []byte) (p *Plan, edited *FileError, err error) {
 	}
 	p = &Plan{}
 	if err := yaml.UnmarshalStrict(data, p); err != nil {
-		return nil, nil, &FileError{Reason: fmt.Sprintf("not a plan of this version: %v", err)}
+		return nil, nil, &FileError{Reason: fmt.Sprintf("not a plan of this version: %v", jsonerr.Plain(err))}
 	}
 	want, err := ComputeDigest(p)
 	if err != nil {

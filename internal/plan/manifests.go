@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/dramigrate/dramigrate/internal/jsonerr"
 )
 
 // Manifests are the driver's manifests as they were read from a folder.
@@ -117,7 +119,7 @@ func readFile(name string, data []byte) ([]Manifest, error) {
 func decodeDocument(doc []byte) ([]*unstructured.Unstructured, error) {
 	var content any
 	if err := yaml.UnmarshalStrict(doc, &content); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("not YAML or JSON: %w", jsonerr.Plain(err))
 	}
 	if content == nil {
 		return nil, nil

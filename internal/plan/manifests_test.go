@@ -57,6 +57,7 @@ func TestReadManifestsRefuses(t *testing.T) {
 		{"broken YAML", "a.yaml", "a: [", "a.yaml, document 1"},
 		{"a broken second document", "a.yaml", namespace + "---\na: [", "a.yaml, document 2"},
 		{"a key twice", "a.yaml", namespace + "kind: Namespace\n", `key "kind" already set`},
+		{"YAML that is broken, in the reader's words", "a.yaml", namespace + "a:\n b: c: d\n", "a.yaml, document 1: not YAML or JSON: line 5: mapping values"},
 		{"a word", "a.yaml", "hello", "holds a string"},
 		{"no kind", "a.yaml", "apiVersion: v1\nmetadata: {name: a}\n", "a.yaml, document 1"},
 		{"no name", "a.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {}\n", "without metadata.name"},
@@ -110,6 +111,7 @@ func TestPlaceRefuses(t *testing.T) {
 		{"a second class with the name", class("second", "nvidia.com/gpu", "v1"), "DeviceClass second"},
 		{"a class with another name", class("other", "nvidia.com/gpu.shared", "v1"), "nvidia.com/gpu.shared"},
 		{"an old class", class("old", "nvidia.com/gpu", "v1beta2"), "write it as resource.k8s.io/v1"},
+		{"a text for a list in the driver", "---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: x, namespace: dra}\nspec: {template: {spec: {tolerations: all}}}\n", "DaemonSet x: spec.template.spec.tolerations: must be a list, is a text"},
 		{"a misspelt field of the driver", "---\napiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: x, namespace: dra}\nspec: {tmplate: {}}\n", "tmplate"},
 	} {
 		files := manifestFiles()

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/jsonerr"
 )
 
 // Placed are a driver's manifests made safe to apply to a cluster whose pools have
@@ -62,7 +63,7 @@ func Place(m *Manifests, resource string) (*Placed, error) {
 func (p *Placed) placeDaemonSet(u *unstructured.Unstructured) error {
 	ds := &appsv1.DaemonSet{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, ds, true); err != nil {
-		return fmt.Errorf("DaemonSet %s: %w", u.GetName(), err)
+		return fmt.Errorf("DaemonSet %s: %w", u.GetName(), inFields(u, ds, err))
 	}
 	if !gate.IsDriver(ds) {
 		return nil
@@ -107,8 +108,18 @@ func (p *Placed) holdClass(u *unstructured.Unstructured, resource string) (bool,
 	}
 	class := &resourcev1.DeviceClass{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(u.Object, class, true); err != nil {
-		return false, fmt.Errorf("DeviceClass %s: %w", u.GetName(), err)
+		return false, fmt.Errorf("DeviceClass %s: %w", u.GetName(), inFields(u, class, err))
 	}
 	p.HeldClass = class
 	return true, nil
+}
+
+// inFields is why an object cannot be taken for what it is to be: the converter does not
+// say of which field.
+func inFields(u *unstructured.Unstructured, into any, err error) error {
+	raw, bad := u.MarshalJSON()
+	if bad != nil {
+		return err
+	}
+	return jsonerr.Again(raw, into, err)
 }

@@ -178,12 +178,36 @@ func (b *builder) placedRestarts(ds *appsv1.DaemonSet) {
 	})
 }
 
+// otherDriver refuses manifests of a driver that is known, and is not that of the resource.
+// One that is not known may be any.
+func otherDriver(placed []*appsv1.DaemonSet, in Intent) error {
+	s := &cluster.Snapshot{}
+	for _, ds := range placed {
+		s.DaemonSets = append(s.DaemonSets, *ds)
+	}
+	var found []string
+	for _, d := range gate.Detect(s).Drivers {
+		if len(d.DriverNames) == 0 || slices.Contains(d.DriverNames, in.Driver) {
+			return nil
+		}
+		found = append(found, fmt.Sprintf("DaemonSet %s/%s of %s", d.DaemonSet.Namespace, d.DaemonSet.Name, strings.Join(d.DriverNames, ", ")))
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return fmt.Errorf("driver manifests: are those of another driver: %s; %s is to be served by %s: give its manifests by --driver-manifests, or name the resource or the driver that is meant by --resource or --driver",
+		strings.Join(found, "; "), in.Resource, in.Driver)
+}
+
 // installDriver applies the driver's manifests, each of its DaemonSets kept to
 // switched nodes first.
 func (b *builder) installDriver() error {
 	placed, err := Place(b.in.Manifests, b.in.Resource)
 	if err != nil {
 		return fmt.Errorf("driver manifests: %w", err)
+	}
+	if err := otherDriver(placed.Drivers, b.in); err != nil {
+		return err
 	}
 	for _, ds := range placed.Drivers {
 		b.p.Driver.DaemonSets = append(b.p.Driver.DaemonSets, Object{Kind: "DaemonSet", Namespace: ds.Namespace, Name: ds.Name})

@@ -27,6 +27,8 @@ func NodeReport(sheet Sheet, r *nodeprobe.NodeReport) error {
 	}
 	if len(t.rows) > 0 {
 		d.listing(t, false)
+	} else if r.Verdict != "" && len(r.Unknown) > 0 {
+		d.line("No device was seen; there may be some, as not all could be looked at:")
 	} else if r.Verdict != "" {
 		d.line("The node shows no device.")
 	}

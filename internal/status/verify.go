@@ -74,6 +74,18 @@ type Target struct {
 	Resource, Driver string
 	// Now tells how long pods wait.
 	Now time.Time
+	// Lock is that of the pool; one that is held and has not expired is of a run that is
+	// under way, which no command has to be advised for.
+	Lock cluster.LockInfo
+}
+
+// running says what to do while a run of the pool is under way; empty if none is.
+func (t *Target) running() string {
+	if !t.Lock.Held() || t.Lock.Expired(t.Now) {
+		return ""
+	}
+	return fmt.Sprintf("a run is under way, by %s since %s: wait for its end, or follow it by `dramigrate status %s --watch`",
+		t.Lock.Holder, t.Lock.Since.UTC().Format(time.RFC3339), t.Pool.Name)
 }
 
 // Verify looks at every node of the pool that has devices, from the API alone.
@@ -219,13 +231,28 @@ func (v *verifier) settled(n cluster.NodeView) Look {
 	case err != nil:
 		why = err.Error()
 	case mark == nil:
-		why = "no run has recorded it"
+		why = "no run has moved the node"
+		at, _ := v.gateOf(n.Node).StateOf(n.Node.Labels)
+		if at == gate.DRA { // by other hands
+			why = "no run has recorded it"
+		}
+		if running := v.t.running(); running != "" {
+			why += "; " + running
+		} else if at != gate.DRA && v.t.Pool.Name != "" {
+			why += fmt.Sprintf(": `dramigrate plan %[1]s` shows what a move would do, `dramigrate apply %[1]s` moves the pool", v.t.Pool.Name)
+		}
+	case mark.SettledAt == nil && v.t.running() != "":
+		why = fmt.Sprintf("run %s has not settled the node yet; %s", mark.Run, v.t.running())
 	case mark.SettledAt == nil:
 		why = fmt.Sprintf("run %s has not settled the node: `dramigrate %s %s` goes on with it", mark.Run, verbOf(mark.Operation), mark.Pool)
 	default:
 		met := v.inv.MetAgain(n, v.t.Resource, mark.SettledAt.Time)
 		if met == "" {
 			return v.look(what, "", "", cluster.PartPods)
+		}
+		if running := v.t.running(); running != "" {
+			why = fmt.Sprintf("the kubelet has met the plugin again since the node had settled (%s); %s", met, running)
+			break
 		}
 		why = fmt.Sprintf("the kubelet has met the plugin again since the node had settled (%s): keep the plugin off, and `dramigrate apply %s` settles the node anew", met, mark.Pool)
 	}

@@ -227,7 +227,7 @@ func TestLeastRoles(t *testing.T) {
 			LeaseTransitions: ptr.To[int32](1), AcquireTime: &now, RenewTime: &now},
 	}, metav1.CreateOptions{})
 	f.ok(err)
-	f.grantee("unlock").knowing(right("update", "coordination.k8s.io", "leases", ToolNamespace)).run(0, "unlock", "gpu-z", "--yes")
+	f.grantee("unlock").knowing(right("update", "coordination.k8s.io", "leases", ToolNamespace)).run(0, "unlock", "gpu-z", "--yes", "--holder", "dead@host/1")
 }
 
 // probed runs probe as a user with its role alone, which finds the helper's image in the
