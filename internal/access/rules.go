@@ -89,6 +89,13 @@ func (t table) lock() []Rule {
 	}
 }
 
+// seeLock is what `verify` looks at before it says what to do next.
+func (t table) seeLock() []Rule {
+	r := t.own(leaseGroup, "leases", "to see whether a run of the pool is under way", "get")
+	r.Without = "`verify` names the command that goes on, and not the run that is under way"
+	return []Rule{r}
+}
+
 func (t table) readJournal() []Rule {
 	return []Rule{t.own("", "configmaps", "to read the pool's last epoch from its journal", "get")}
 }

@@ -43,7 +43,7 @@ func Of(verb, namespace string) ([]Rule, error) {
 	case Status:
 		return slices.Concat(t.look(), t.records(), t.watchStatus()), nil
 	case Verify:
-		return slices.Concat(t.look(), t.watchVerify()), nil
+		return slices.Concat(t.look(), t.watchVerify(), t.seeLock()), nil
 	case Probe:
 		return slices.Concat(t.look(), t.readHelpers(), t.helperPods()), nil
 	case Check:
