@@ -96,7 +96,7 @@ func TestIntoNewPool(t *testing.T) {
 	if strings.Contains(r.Stdout, "Not as the runs have left it") {
 		t.Errorf("status finds strays after a move that went well:\n%s", r.Stdout)
 	}
-	if r = f.run(0, apply("old", "--into", "new")...); !strings.Contains(r.Stderr, "Nothing to do.") {
+	if r = f.run(0, into("old", "new")...); !strings.Contains(r.Stderr, "Nothing to do.") {
 		t.Errorf("a second apply finds something to do:\n%s", r)
 	}
 	f.run(3, apply("old")...)
@@ -191,7 +191,7 @@ func TestIntoKilledAtEachRequest(t *testing.T) {
 		}))
 	}
 
-	steps, r := f.kill(-1, faultproxy.Before, apply("old-a", "--into", "new-a")...)
+	steps, r := f.kill(-1, faultproxy.Before, into("old-a", "new-a")...)
 	if r.Code != 0 {
 		t.Fatal(r)
 	}
@@ -224,7 +224,7 @@ func TestIntoKilledAtEachRequest(t *testing.T) {
 func (f *fixture) killedInto(pair string, n int, turn bool, before nodeIs) {
 	f.Helper()
 	old, fresh, train := "old-"+pair, "new-"+pair, "train-"+pair
-	into := apply(old, "--into", fresh)
+	move := into(old, fresh)
 	moment := []faultproxy.Moment{faultproxy.Before, faultproxy.After}[n%2]
 	what := fmt.Sprintf("killed %s request %d", moment, n)
 	restored := func(what string) {
@@ -236,12 +236,12 @@ func (f *fixture) killedInto(pair string, n int, turn bool, before nodeIs) {
 		}
 	}
 	if turn {
-		f.kill(n, moment, into...)
+		f.kill(n, moment, move...)
 		f.run(0, rollback(old)...)
 		restored(what + ", then rollback")
 	}
-	f.kill(n, moment, into...) // beyond the last request it just runs
-	f.run(0, into...)
+	f.kill(n, moment, move...) // beyond the last request it just runs
+	f.run(0, move...)
 	f.ok(f.WorkloadReady(f.ctx, train, 1))
 	if on := f.onDRA(train, fresh); on != 1 {
 		f.Fatalf("%s and resumed: %d pods on the new node, want 1", what, on)

@@ -120,6 +120,10 @@ func apply(pool string, more ...string) []string {
 	return slices.Concat([]string{"apply", pool, "--kubelet-grace", "1s"}, quick, more)
 }
 
+func into(old, fresh string) []string {
+	return slices.Concat([]string{"apply", old, "--into", fresh}, quick)
+}
+
 func rollback(pool string, more ...string) []string {
 	args := slices.Concat([]string{"rollback", pool}, quick, more)
 	i := slices.Index(args, "--soak") // there is nothing to soak
