@@ -139,7 +139,8 @@ func (in Input) fullest() (node string, moving []cluster.Pod, need int64) {
 }
 
 // freeDevices are the devices of each node that no pod has: of those that the plugin
-// advertises, or, on a node without, of those that the driver publishes.
+// advertises, or, on a node without, of those that the driver publishes. What short pods
+// of the tool have is free: a run removes those that another has left.
 func (in Input) freeDevices() map[string]int64 {
 	out := map[string]int64{}
 	for i := range in.Snapshot.Nodes {
@@ -160,7 +161,7 @@ func (in Input) freeDevices() map[string]int64 {
 		out[name] = count
 	}
 	for i := range in.Snapshot.Pods {
-		if p := &in.Snapshot.Pods[i]; p.Node != "" && !p.Finished() && out[p.Node] > 0 {
+		if p := &in.Snapshot.Pods[i]; p.Node != "" && !p.Finished() && !p.IsHelper() && out[p.Node] > 0 {
 			out[p.Node] -= p.DevicesNeeded(in.Resource)
 		}
 	}

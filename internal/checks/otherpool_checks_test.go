@@ -100,6 +100,10 @@ func TestIntoAnotherPool(t *testing.T) {
 		{"as many devices as needed", Migrate, func(s *state) { s.pod("train").Requests[0].Count = 2 }, "DRM053", nil, ""},
 		{"one device too few", Migrate, func(s *state) { s.addPod("more", "n2", 2) }, "DRM053", []string{"warning pool/other"},
 			"has 2 of 2 devices free, and the pods of pool gpu hold 3: pods with 1 device would wait"},
+		{"what a killed run's canary has, the next run takes from it", Migrate, func(s *state) {
+			s.addPod("canary", "m1", 2)
+			s.pod("canary").Labels = map[string]string{cluster.HelperLabel: "canary"}
+		}, "DRM053", nil, ""},
 		{"no device free", Migrate, func(s *state) { s.addPod("there", "m1", 2) }, "DRM053", []string{"blocker pool/other"}, "has 0 of 2 devices free"},
 
 		{"a workload is kept to the old pool", Migrate, func(s *state) {

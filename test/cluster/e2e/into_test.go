@@ -163,12 +163,12 @@ func (f *fixture) template(name string) string {
 // the same command goes on, or the way back does, and leaves nothing behind.
 func TestIntoKilledAtEachRequest(t *testing.T) {
 	t.Parallel()
-	pairs := []string{"a"}
+	pairs := []string{"a", "b"}
 	var nodes []cluster.NodeSpec
 	for _, p := range pairs {
 		nodes = append(nodes, GPUNode("old-"+p, "old-"+p, 1), bornOnDRA("new-"+p, "new-"+p))
 	}
-	f := newFixture(t, BenchOptions{Kubelet: cluster.KubeletQuick, Plugin: manifests.PluginOfNodes("old-a"), Nodes: nodes})
+	f := newFixture(t, BenchOptions{Kubelet: cluster.KubeletQuick, Plugin: manifests.PluginOfNodes("old-a", "old-b"), Nodes: nodes})
 	before := map[string]nodeIs{}
 	for _, p := range pairs {
 		before[p] = f.look("old-" + p)

@@ -45,7 +45,7 @@ func newBench(ctx context.Context, version string, nodes []cluster.NodeSpec, log
 			err = errors.Join(err, c.Stop())
 		}
 	}()
-	b := &bench{Bench: &e2e.Bench{Cluster: c}, gpus: map[string]int{}}
+	b := &bench{Bench: &e2e.Bench{Cluster: c, Make: manifests.NVIDIA()}, gpus: map[string]int{}}
 	for _, n := range nodes {
 		b.gpus[n.Name] = n.GPUs
 	}
