@@ -138,36 +138,6 @@ func (in Input) fullest() (node string, moving []cluster.Pod, need int64) {
 	return node, moving, need
 }
 
-// freeDevices are the devices of each node that no pod has: of those that the plugin
-// advertises, or, on a node without, of those that the driver publishes. What short pods
-// of the tool have is free: a run removes those that another has left.
-func (in Input) freeDevices() map[string]int64 {
-	out := map[string]int64{}
-	for i := range in.Snapshot.Nodes {
-		n := &in.Snapshot.Nodes[i]
-		count, _ := cluster.NodeView{Node: n}.Allocatable(in.Resource)
-		if count > 0 {
-			out[n.Name] = count
-		}
-	}
-	published := map[string]int64{}
-	for i := range in.Snapshot.Slices {
-		s := &in.Snapshot.Slices[i]
-		if s.Spec.Driver == in.Driver && s.Spec.NodeName != nil && out[*s.Spec.NodeName] == 0 {
-			published[*s.Spec.NodeName] += int64(len(s.Spec.Devices))
-		}
-	}
-	for name, count := range published {
-		out[name] = count
-	}
-	for i := range in.Snapshot.Pods {
-		if p := &in.Snapshot.Pods[i]; p.Node != "" && !p.Finished() && !p.IsHelper() && out[p.Node] > 0 {
-			out[p.Node] -= p.DevicesNeeded(in.Resource)
-		}
-	}
-	return out
-}
-
 func devicesOf(p *cluster.Pod, resources []string) int64 {
 	var sum int64
 	for _, r := range resources {

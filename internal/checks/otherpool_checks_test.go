@@ -103,6 +103,16 @@ func TestIntoAnotherPool(t *testing.T) {
 		{"what a killed run's canary has, the next run takes from it", Migrate, func(s *state) {
 			s.addPod("canary", "m1", 2)
 			s.pod("canary").Labels = map[string]string{cluster.HelperLabel: "canary"}
+			s.claim("of-canary", driver, "m1", "gpu-0", "canary")
+		}, "DRM053", nil, ""},
+		{"what explicit claims have", Migrate, func(s *state) {
+			s.addPod("more", "n2", 1)
+			s.addPod("claims", "m1", 0).Claims = []string{"own"}
+			s.claim("own", driver, "m1", "gpu-0", "claims")
+		}, "DRM053", []string{"warning pool/other"}, "has 1 of 2 devices free, and the pods of pool gpu hold 2: pods with 1 device would wait"},
+		{"two claims share one device", Migrate, func(s *state) {
+			s.claim("one", driver, "m1", "gpu-0", "")
+			s.claim("two", driver, "m1", "gpu-0", "")
 		}, "DRM053", nil, ""},
 		{"no device free", Migrate, func(s *state) { s.addPod("there", "m1", 2) }, "DRM053", []string{"blocker pool/other"}, "has 0 of 2 devices free"},
 
