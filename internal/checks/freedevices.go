@@ -1,7 +1,6 @@
 package checks
 
 import (
-	"maps"
 	"slices"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -9,12 +8,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/vendor"
 )
 
-// freeDevices are the devices of each node that no pod has: of those that the plugin
-// advertises, or, on a node without, of those that the driver publishes, less those that
-// claims hold. What short pods of the tool have is free: a run removes those that another
-// has left.
+// freeDevices are the devices of each node that no pod has and that the resource may
+// come to: of those that the plugin advertises, or, on a node without, of those that the
+// driver publishes, less those that claims hold. What short pods of the tool have is free:
+// a run removes those that another has left.
 func (in Input) freeDevices() map[string]int64 {
 	out := map[string]int64{}
 	for i := range in.Snapshot.Nodes {
@@ -24,16 +24,10 @@ func (in Input) freeDevices() map[string]int64 {
 			out[n.Name] = count
 		}
 	}
-	published := map[string]int64{}
-	nodeOf := map[string]string{} // by the driver's pool
-	for i := range in.Snapshot.Slices {
-		s := &in.Snapshot.Slices[i]
-		if s.Spec.Driver == in.Driver && s.Spec.NodeName != nil && out[*s.Spec.NodeName] == 0 {
-			published[*s.Spec.NodeName] += int64(len(s.Spec.Devices))
-			nodeOf[s.Spec.Pool.Name] = *s.Spec.NodeName
-		}
+	published := in.publishedWhole(out)
+	for _, node := range published {
+		out[node]++
 	}
-	maps.Copy(out, published)
 	taken := map[string]int64{}
 	helpers := map[types.UID]bool{}
 	for i := range in.Snapshot.Pods {
@@ -45,7 +39,7 @@ func (in Input) freeDevices() map[string]int64 {
 			taken[p.Node] += p.DevicesNeeded(in.Resource)
 		}
 	}
-	for node, n := range in.claimed(nodeOf, helpers) {
+	for node, n := range in.claimed(published, helpers) {
 		// The claims of pods that ask for the resource are among them.
 		taken[node] = max(taken[node], n)
 	}
@@ -55,11 +49,37 @@ func (in Input) freeDevices() map[string]int64 {
 	return out
 }
 
-// claimed is how many devices of each node claims hold, but for those of the given pods.
-// A device that several claims share is one.
-func (in Input) claimed(nodeOf map[string]string, but map[types.UID]bool) map[string]int64 {
-	type device struct{ pool, name string }
-	seen := map[device]bool{}
+// place is a device by its pool and name.
+type place struct{ pool, device string }
+
+// publishedWhole are the nodes of the devices that the driver publishes and that the
+// resource may come to: whole ones, where it is known how the driver marks them, without
+// a taint. Nodes that have the resource by the plugin are left out.
+func (in Input) publishedWhole(byPlugin map[string]int64) map[place]string {
+	nodeOf := map[string]string{}
+	for i := range in.Snapshot.Slices {
+		s := &in.Snapshot.Slices[i].Spec
+		if s.Driver == in.Driver && s.NodeName != nil && byPlugin[*s.NodeName] == 0 {
+			nodeOf[s.Pool.Name] = *s.NodeName
+		}
+	}
+	whole, known := vendor.DeviceOf(in.Resource, in.Driver)
+	known = known && whole.Attribute != ""
+	devices, _ := cluster.DevicesOf(in.Snapshot.Slices, in.Driver)
+	out := map[place]string{}
+	for _, d := range devices {
+		if node := nodeOf[d.Pool]; node != "" && !d.Tainted && (!known || d.Kind == whole.Value) {
+			out[place{d.Pool, d.Name}] = node
+		}
+	}
+	return out
+}
+
+// claimed is how many of the devices of each node claims hold, but for those of the given
+// pods. One that several claims share is one; one that any number of claims may share is
+// free.
+func (in Input) claimed(devices map[place]string, but map[types.UID]bool) map[string]int64 {
+	seen := map[place]bool{}
 	out := map[string]int64{}
 	for i := range in.Snapshot.Claims {
 		c := &in.Snapshot.Claims[i]
@@ -68,8 +88,9 @@ func (in Input) claimed(nodeOf map[string]string, but map[types.UID]bool) map[st
 			continue
 		}
 		for _, r := range c.Status.Allocation.Devices.Results {
-			d := device{r.Pool, r.Device}
-			if node := nodeOf[r.Pool]; r.Driver == in.Driver && node != "" && !seen[d] && !ptr.Deref(r.AdminAccess, false) {
+			d := place{r.Pool, r.Device}
+			// A result of a device that may be shared has a share's name.
+			if node := devices[d]; r.Driver == in.Driver && node != "" && !seen[d] && r.ShareID == nil && !ptr.Deref(r.AdminAccess, false) {
 				seen[d] = true
 				out[node]++
 			}

@@ -6,8 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
@@ -110,6 +112,30 @@ func TestIntoAnotherPool(t *testing.T) {
 			s.addPod("claims", "m1", 0).Claims = []string{"own"}
 			s.claim("own", driver, "m1", "gpu-0", "claims")
 		}, "DRM053", []string{"warning pool/other"}, "has 1 of 2 devices free, and the pods of pool gpu hold 2: pods with 1 device would wait"},
+		{"an older generation of the driver's slices", Migrate, func(s *state) {
+			old := *s.Slices[len(s.Slices)-1].DeepCopy()
+			s.Slices[len(s.Slices)-1].Spec.Pool.Generation++
+			s.Slices = append(s.Slices, old)
+			s.addPod("there", "m1", 2)
+		}, "DRM053", []string{"blocker pool/other"}, "has 0 of 2 devices free"},
+		{"partitions of devices that are taken", Migrate, func(s *state) {
+			mig := "mig"
+			d := s.Slices[len(s.Slices)-1].Spec.Devices
+			d[1].Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"type": {StringValue: &mig}}
+			s.addPod("claims", "m1", 0).Claims = []string{"own"}
+			s.claim("own", driver, "m1", "gpu-0", "claims")
+		}, "DRM053", []string{"blocker pool/other"}, "has 0 of 2 devices free"},
+		{"devices that the driver has tainted", Migrate, func(s *state) {
+			d := s.Slices[len(s.Slices)-1].Spec.Devices
+			d[0].Taints = []resourcev1.DeviceTaint{{Key: "gpu.nvidia.com/xid", Effect: resourcev1.DeviceTaintEffectNoSchedule}}
+			d[1].Taints = []resourcev1.DeviceTaint{{Key: "gpu.nvidia.com/lost", Effect: resourcev1.DeviceTaintEffectNoExecute}}
+		}, "DRM053", []string{"blocker pool/other"}, "has 0 of 2 devices free"},
+		{"a device that any number of claims may have", Migrate, func(s *state) {
+			share := types.UID("share-1")
+			for _, device := range []string{"gpu-0", "gpu-1"} {
+				s.claim("of-"+device, driver, "m1", device, "").Status.Allocation.Devices.Results[0].ShareID = &share
+			}
+		}, "DRM053", nil, ""},
 		{"two claims share one device", Migrate, func(s *state) {
 			s.claim("one", driver, "m1", "gpu-0", "")
 			s.claim("two", driver, "m1", "gpu-0", "")

@@ -25,7 +25,7 @@ func TestMatchClass(t *testing.T) {
 	other := slice("n1", "n1", 1, 1, "x")
 	other.Spec.Driver = "other.example"
 	all := []resourcev1.ResourceSlice{slice("n1", "n1", 1, 1, "gpu-0=GPU-a"), mig, other}
-	gpu0 := Device{"n1", "gpu-0", "GPU-a", "gpu"}
+	gpu0 := Device{Pool: "n1", Name: "gpu-0", Key: "GPU-a", Kind: "gpu"}
 	for _, tt := range []struct {
 		name   string
 		class  *resourcev1.DeviceClass
@@ -34,13 +34,13 @@ func TestMatchClass(t *testing.T) {
 		err    string
 	}{
 		{"no selector selects all", classWith(), map[string]Devices{
-			gpuDriver:       {gpu0, {"n1", "gpu-1-mig", "", "mig"}},
-			"other.example": {{"n1", "x", "", "gpu"}},
+			gpuDriver:       {gpu0, {Pool: "n1", Name: "gpu-1-mig", Kind: "mig"}},
+			"other.example": {{Pool: "n1", Name: "x", Kind: "gpu"}},
 		}, "", ""},
 		{"the driver's GPUs", classWith(`device.driver == "gpu.nvidia.com" && device.attributes["gpu.nvidia.com"].type == "gpu"`),
 			map[string]Devices{gpuDriver: {gpu0}}, "", ""},
 		{"selectors hold together", classWith(`device.driver == "gpu.nvidia.com"`, `device.attributes["gpu.nvidia.com"].type == "mig"`),
-			map[string]Devices{gpuDriver: {{"n1", "gpu-1-mig", "", "mig"}}}, "", ""},
+			map[string]Devices{gpuDriver: {{Pool: "n1", Name: "gpu-1-mig", Kind: "mig"}}}, "", ""},
 		{"nothing", classWith(`device.driver == "hami-core-gpu.project-hami.io"`), map[string]Devices{}, "", ""},
 		{"an attribute that some devices lack", classWith(`device.attributes["gpu.nvidia.com"].uuid == "GPU-a"`),
 			map[string]Devices{gpuDriver: {gpu0}}, "device gpu-1-mig of pool n1", ""},

@@ -21,6 +21,9 @@ type Device struct {
 	// Kind is the driver's attribute that tells whole devices from others ("gpu",
 	// "mig"); empty if there is none.
 	Kind string
+	// Tainted says that the driver keeps the device from claims that do not tolerate it
+	// (DeviceTaint with the effect NoSchedule or NoExecute).
+	Tainted bool
 }
 
 // Devices are the devices of one driver, sorted by pool and name.
@@ -109,6 +112,9 @@ func deviceOf(driver, pool string, d *resourcev1.Device) Device {
 		Name: d.Name,
 		Key:  join.Key.Normal(stringAttribute(d, driver, join.Attributes...)),
 		Kind: stringAttribute(d, driver, vendor.KindOf(driver)),
+		Tainted: slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool {
+			return t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute
+		}),
 	}
 }
 

@@ -44,6 +44,10 @@ func TestDevicesOf(t *testing.T) {
 		"other.example/uuid":  {StringValue: ptr.To("GPU-other")},
 		"gpu.nvidia.com/type": {StringValue: ptr.To("mig")},
 	}
+	tainted := slice("n1", "n1", 1, 1, "lost", "noted", "xid")
+	for i, effect := range []resourcev1.DeviceTaintEffect{resourcev1.DeviceTaintEffectNoExecute, resourcev1.DeviceTaintEffectNone, resourcev1.DeviceTaintEffectNoSchedule} {
+		tainted.Spec.Devices[i].Taints = []resourcev1.DeviceTaint{{Key: "gpu.nvidia.com/health", Effect: effect}}
+	}
 	for _, tt := range []struct {
 		name       string
 		slices     []resourcev1.ResourceSlice
@@ -53,19 +57,22 @@ func TestDevicesOf(t *testing.T) {
 		{"none", nil, nil, "driver gpu.nvidia.com publishes no ResourceSlice"},
 		{"another driver's", []resourcev1.ResourceSlice{foreign}, nil, "driver gpu.nvidia.com publishes no ResourceSlice"},
 		{"one slice", []resourcev1.ResourceSlice{slice("n1", "n1", 1, 1, "gpu-1=GPU-b", "gpu-0=GPU-a"), foreign},
-			Devices{{"n1", "gpu-0", "GPU-a", "gpu"}, {"n1", "gpu-1", "GPU-b", "gpu"}}, ""},
-		{"qualified attributes", []resourcev1.ResourceSlice{qualified}, Devices{{"n1", "gpu-0", "GPU-q", "mig"}}, ""},
+			Devices{{Pool: "n1", Name: "gpu-0", Key: "GPU-a", Kind: "gpu"}, {Pool: "n1", Name: "gpu-1", Key: "GPU-b", Kind: "gpu"}}, ""},
+		{"qualified attributes", []resourcev1.ResourceSlice{qualified}, Devices{{Pool: "n1", Name: "gpu-0", Key: "GPU-q", Kind: "mig"}}, ""},
 		{"older generation does not count", []resourcev1.ResourceSlice{slice("n1", "n1", 1, 1, "gpu-0=GPU-old"), slice("n1", "n1", 2, 1, "gpu-0=GPU-new")},
-			Devices{{"n1", "gpu-0", "GPU-new", "gpu"}}, ""},
+			Devices{{Pool: "n1", Name: "gpu-0", Key: "GPU-new", Kind: "gpu"}}, ""},
 		{"newer generation incomplete", []resourcev1.ResourceSlice{slice("n1", "n1", 2, 2, "gpu-0"), slice("n1", "n1", 1, 2, "gpu-1"), slice("n1", "n1", 1, 2, "gpu-2")},
-			Devices{{"n1", "gpu-0", "", "gpu"}}, "pool n1 of driver gpu.nvidia.com has 1 of 2 slices of generation 2"},
+			Devices{{Pool: "n1", Name: "gpu-0", Kind: "gpu"}}, "pool n1 of driver gpu.nvidia.com has 1 of 2 slices of generation 2"},
 		{"too many slices", []resourcev1.ResourceSlice{slice("n1", "n1", 1, 1, "gpu-0"), slice("n1", "n1", 1, 1, "gpu-1")},
-			Devices{{"n1", "gpu-0", "", "gpu"}, {"n1", "gpu-1", "", "gpu"}}, "pool n1 of driver gpu.nvidia.com has 2 of 1 slices of generation 1"},
+			Devices{{Pool: "n1", Name: "gpu-0", Kind: "gpu"}, {Pool: "n1", Name: "gpu-1", Kind: "gpu"}}, "pool n1 of driver gpu.nvidia.com has 2 of 1 slices of generation 1"},
 		{"one device twice", []resourcev1.ResourceSlice{slice("n1", "n1", 1, 2, "gpu-0"), slice("n1", "n1", 1, 2, "gpu-0")},
-			Devices{{"n1", "gpu-0", "", "gpu"}}, "pool n1 of driver gpu.nvidia.com publishes device gpu-0 twice"},
+			Devices{{Pool: "n1", Name: "gpu-0", Kind: "gpu"}}, "pool n1 of driver gpu.nvidia.com publishes device gpu-0 twice"},
+		{"the driver keeps devices back", []resourcev1.ResourceSlice{tainted}, Devices{
+			{Pool: "n1", Name: "lost", Kind: "gpu", Tainted: true}, {Pool: "n1", Name: "noted", Kind: "gpu"}, {Pool: "n1", Name: "xid", Kind: "gpu", Tainted: true},
+		}, ""},
 		{"a pool without devices is complete", []resourcev1.ResourceSlice{slice("n1", "n1", 3, 1)}, nil, ""},
 		{"two pools, one incomplete", []resourcev1.ResourceSlice{slice("n1", "b", 1, 3, "gpu-0"), slice("n1", "a", 1, 1, "gpu-0")},
-			Devices{{"a", "gpu-0", "", "gpu"}, {"b", "gpu-0", "", "gpu"}}, "pool b of driver gpu.nvidia.com has 1 of 3 slices of generation 1"},
+			Devices{{Pool: "a", Name: "gpu-0", Kind: "gpu"}, {Pool: "b", Name: "gpu-0", Kind: "gpu"}}, "pool b of driver gpu.nvidia.com has 1 of 3 slices of generation 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
