@@ -64,21 +64,23 @@ func (h *podHelper) Probe(ctx context.Context, node *corev1.Node, step plan.Step
 		})
 }
 
-// lookLess probes with a reach, and with less of it as long as the pod does not start. A
+// lookLess probes with a reach, and with less of it as long as the pod does not start: a
 // runtime that cannot hand out the GPUs is no reason to stop, nor is a folder that the
-// node does not have: its kubelet can be asked without them.
+// node does not have. Whatever else can be seen is.
 func lookLess(r helperpod.Reach, probe func(helperpod.Reach) (*nodeprobe.NodeReport, error), less func(at string, err error)) (*nodeprobe.NodeReport, error) {
-	report, err := probe(r)
-	if r.GPUs && helperpod.KindOf(err) == helperpod.NotStarted {
-		less("the GPUs", err)
-		r.GPUs, r.RuntimeClass, r.DriverRoot = false, "", ""
-		report, err = probe(r)
+	for {
+		report, err := probe(r)
+		switch kind := helperpod.KindOf(err); {
+		case r.Checkpoints && (kind == helperpod.NotMounted || kind == helperpod.NotStarted && !r.GPUs):
+			less("what kubelet and driver have on record", err)
+			r.Checkpoints, r.ClaimState = false, false
+		case r.GPUs && (kind == helperpod.NotStarted || kind == helperpod.NotMounted):
+			less("the GPUs", err)
+			r.GPUs, r.RuntimeClass, r.DriverRoot = false, "", ""
+		default:
+			return report, err
+		}
 	}
-	if r.Checkpoints && helperpod.KindOf(err) == helperpod.NotStarted {
-		less("what kubelet and driver have on record", err)
-		report, err = probe(helperpod.Reach{})
-	}
-	return report, err
 }
 
 func (h *podHelper) Canary(ctx context.Context, node string) (string, error) {

@@ -16,6 +16,8 @@ func TestLookLess(t *testing.T) {
 	var (
 		all     = helperpod.Reach{GPUs: true, RuntimeClass: "nvidia", Checkpoints: true, ClaimState: true}
 		records = helperpod.Reach{Checkpoints: true, ClaimState: true}
+		gpus    = helperpod.Reach{GPUs: true, RuntimeClass: "nvidia"}
+		absent  = &helperpod.Error{Kind: helperpod.NotMounted, Detail: "hostPath type check failed"}
 		stuck   = &helperpod.Error{Kind: helperpod.NotStarted, Detail: "no runtime"}
 		broken  = &helperpod.Error{Kind: helperpod.NoAnswer}
 		seen    = &nodeprobe.NodeReport{Node: "gpu-7"}
@@ -28,7 +30,10 @@ func TestLookLess(t *testing.T) {
 	}{
 		{"all is seen", []error{nil}, []helperpod.Reach{all}, ""},
 		{"no runtime for the GPUs", []error{stuck, nil}, []helperpod.Reach{all, records}, "the GPUs"},
-		{"no such folders", []error{stuck, stuck, nil}, []helperpod.Reach{all, records, {}}, "the GPUs, what kubelet and driver have on record"},
+		{"a folder is not there", []error{absent, nil}, []helperpod.Reach{all, gpus}, "what kubelet and driver have on record"},
+		{"neither the folder nor the runtime", []error{absent, stuck, nil}, []helperpod.Reach{all, gpus, {}}, "what kubelet and driver have on record, the GPUs"},
+		{"nor the folder of the driver's libraries", []error{absent, absent, nil}, []helperpod.Reach{all, gpus, {}}, "what kubelet and driver have on record, the GPUs"},
+		{"no folder for the kubelet either", []error{absent, absent, absent}, []helperpod.Reach{all, gpus, {}}, "what kubelet and driver have on record, the GPUs"},
 		{"nothing starts", []error{stuck, stuck, stuck}, []helperpod.Reach{all, records, {}}, "the GPUs, what kubelet and driver have on record"},
 		{"no answer", []error{broken}, []helperpod.Reach{all}, ""},
 		{"no answer without GPUs", []error{stuck, broken}, []helperpod.Reach{all, records}, "the GPUs"},
@@ -43,7 +48,7 @@ func TestLookLess(t *testing.T) {
 				}
 				return seen, nil
 			}, func(at string, err error) {
-				if !errors.Is(err, stuck) {
+				if !errors.Is(err, stuck) && !errors.Is(err, absent) {
 					t.Errorf("told of %v, want what kept the pod from starting", err)
 				}
 				less = append(less, at)

@@ -31,6 +31,8 @@ const (
 	// RemnantOfPlugin: the kubelet refuses to start the container because it still
 	// remembers an allocation of the device plugin that left.
 	RemnantOfPlugin Kind = "RemnantOfPlugin"
+	// NotMounted: a file or folder of the node could not be shown to the pod.
+	NotMounted Kind = "NotMounted"
 	// NotStarted: the container was not started for another reason.
 	NotStarted Kind = "NotStarted"
 	// Failed: the pod did not end, or not well.

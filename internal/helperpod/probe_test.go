@@ -119,7 +119,7 @@ func TestProbeDeadline(t *testing.T) {
 			w.update(p, waiting("ContainerCreating", ""))
 			w.warn(p, "FailedMount", "hostPath type check failed: not a directory")
 		},
-		kind: NotStarted, says: "FailedMount: hostPath type check failed", next: "get events --field-selector involvedObject.name=dramigrate-probe-gpu-7-4ffd5816b9",
+		kind: NotMounted, says: "FailedMount: hostPath type check failed", next: "get events --field-selector involvedObject.name=dramigrate-probe-gpu-7-4ffd5816b9",
 	}, {
 		name: "it hangs",
 		node: func(w *world, p *corev1.Pod) { w.update(p, bind); w.update(p, begin) },

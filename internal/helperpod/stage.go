@@ -71,6 +71,8 @@ func starting(v view) (Kind, string) {
 		return NotStarted, "starting"
 	case "FailedPrepareDynamicResources":
 		return NotPrepared, v.warning.String()
+	case "FailedMount":
+		return NotMounted, "starting: " + v.warning.String()
 	}
 	return NotStarted, "starting: " + v.warning.String()
 }
