@@ -94,7 +94,7 @@ func TestConfigUsage(t *testing.T) {
 		{"a selector without a name", "pools: [{name: a}]\n", "plan -l x=y", "--selector needs --pool beside --config migration.yaml: one of a"},
 		{"no pool at all", "soak: 1s\n", "plan", "name the pool"},
 		{"an unknown field", "sook: 1s\n", "plan gpu-a", "--config migration.yaml:3:1: sook: unknown field"},
-		{"beside a saved plan", "soak: 1s\n", "apply --plan plan.yaml --yes", "--config is in the plan of --plan already"},
+		{"beside a saved plan", "soak: 1s\n", "apply --plan plan.yaml --yes", "a plan is run as it was saved: leave --config out"},
 	} {
 		t.Run(c.title, func(t *testing.T) {
 			writeConfig(t, c.text)

@@ -97,7 +97,7 @@ func TestSavedPlanRecallsNothing(t *testing.T) {
 	wantWay(t, o.ran[0].Settings, podWay{image: "reviewed"})
 	for _, flag := range []string{"--driver-root=/d", "--runtime-class=nvidia"} {
 		o := invoke(t, objects(), nil, done, "apply", file, "--yes", flag)
-		if o.code != ExitUsage || !strings.Contains(o.err, "is in the plan of --plan already") || len(o.ran) != 0 {
+		if o.code != ExitUsage || !strings.Contains(o.err, "a plan is run as it was saved: leave --") || len(o.ran) != 0 {
 			t.Errorf("%s: exit code %d, %d runs, stderr %q; want that the plan has it already", flag, o.code, len(o.ran), o.err)
 		}
 	}

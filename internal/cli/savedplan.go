@@ -54,7 +54,7 @@ var planSettings = []string{"config", "selector", "pool", "max-unavailable", "dr
 func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) {
 	for _, name := range planSettings {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			return nil, nil, usageError("--%s is in the plan of --plan already", name)
+			return nil, nil, usageError("a plan is run as it was saved: leave --%s out, or make the plan anew with it", name)
 		}
 	}
 	saved, err := o.readPlan()

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,17 +142,15 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// No verdict rests on these, so that nothing is unknown without them.
+	s.Unknown = slices.DeleteFunc(s.Unknown, func(u cluster.Unknown) bool {
+		return u.Part == cluster.PartJournals || u.Part == cluster.PartLocks
+	})
 	pool, err := o.pool.find(s)
 	if err != nil {
 		return err
 	}
-	target := status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver, Now: o.app.Clock().Now()}
-	v := status.Verify(ctx, s, target)
-	if v.Result != status.OK {
-		if target.Lock = o.app.lockOf(ctx, s, pool.Name); target.Lock.Held() {
-			v = status.Verify(ctx, s, target)
-		}
-	}
+	v := o.app.verify(ctx, s, status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver, Now: o.app.Clock().Now()})
 	if o.canary || o.probe {
 		if err := o.reach.recall(ctx, o.app, pool.Name); err != nil {
 			return err
@@ -180,6 +179,18 @@ func (o *verifyOptions) run(ctx context.Context) error {
 		outcome = silent{code}
 	}
 	return o.app.beside(o.writeText(v, probed), outcome)
+}
+
+// verify looks at a pool's lock as well, if there is something to advise.
+func (a *app) verify(ctx context.Context, s *cluster.Snapshot, t status.Target) *status.Verification {
+	v := status.Verify(ctx, s, t)
+	if v.Result == status.OK {
+		return v
+	}
+	if t.Lock = a.lockOf(ctx, s, t.Pool.Name); !t.Lock.Held() || t.Lock.Expired(a.Clock().Now()) {
+		return v
+	}
+	return status.Verify(ctx, s, t)
 }
 
 // lockOf is the lock of a pool. Only advice depends on it, so that a caller who may not read

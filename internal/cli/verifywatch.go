@@ -47,7 +47,7 @@ func (o *verifyOptions) follow(ctx context.Context) error {
 			}
 			pool = cluster.NodePool{Name: before.Pool} // its last node went; it may come back
 		}
-		v := status.Verify(ctx, s, status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver})
+		v := o.app.verify(ctx, s, status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver})
 		worst = status.Worse(worst, v.Result)
 		if err := report.VerificationLines(o.app.Out, before, v, o.app.Clock().Now()); err != nil {
 			return err

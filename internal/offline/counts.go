@@ -73,7 +73,10 @@ func checkCounts(field string, list corev1.ResourceList) error {
 		if !cluster.IsExtended(name) {
 			continue
 		}
-		if q.Sign() < 0 || q.Value() > mostDevices || q.CmpInt64(q.Value()) != 0 {
+		switch {
+		case q.CmpInt64(mostDevices) > 0:
+			return fmt.Errorf("%s[%s]: is %s, more than this version counts (%d): correct it, or leave the object out", field, name, q.String(), int64(mostDevices))
+		case q.Sign() < 0 || q.CmpInt64(q.Value()) != 0:
 			return notCounted(field, name, q.String(), "a whole number of devices, not negative")
 		}
 	}

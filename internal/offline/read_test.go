@@ -260,7 +260,7 @@ func TestReadRefuses(t *testing.T) {
 		{"deep JSON", `{"a":` + strings.Repeat("[", 100_000), "exceeded max depth"},
 		{"an unknown field of the header", header("later: true"), `ClusterSnapshot: unknown field "later"`},
 		{"a header of another version", strings.Replace(header(""), "v1alpha1", "v1", 1), "is a ClusterSnapshot of dramigrate.dev/v1"},
-		{"a part that is none", strings.Replace(header(""), "[nodes]", "[secrets]", 1), `"secrets" is no part of a snapshot`},
+		{"a part that is none", strings.Replace(header(""), "[nodes]", "[secrets]", 1), `"secrets" is no part of a snapshot that this version reads: take the snapshot again`},
 		{"two headers", header("") + "---\n" + header(""), "is a second snapshot, after standard input, document 1"},
 		{"fewer objects than the header says", header("objects: {Node: 2}") + "...\n", "holds 1 object of kind Node where its ClusterSnapshot says 2"},
 		{"no end", header("objects: {Node: 1}"), "does not end with the line `...`"},
@@ -300,7 +300,7 @@ func TestReadRefusesCounts(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"negative", node("capacity", "-1"), "Node n1: status.capacity[nvidia.com/gpu]: must be a whole number of devices, not negative, is -1, which no API server takes: correct it, or collect the file again"},
 		{"a part", node("allocatable", "1500m"), "Node n1: status.allocatable[nvidia.com/gpu]: must be a whole number of devices, not negative, is 1500m"},
-		{"more than there can be", node("capacity", "1e30"), "Node n1: status.capacity[nvidia.com/gpu]: must be"},
+		{"more than there can be", node("capacity", "1e30"), "Node n1: status.capacity[nvidia.com/gpu]: is 1e30, more than this version counts (9007199254740992): correct it, or leave the object out"},
 		{"more than can be added up", node("capacity", "9007199254740993"), "is 9007199254740993"},
 		{"as many as can be", node("capacity", "9007199254740992"), ""},
 		{"none", node("capacity", "0"), ""},

@@ -34,7 +34,7 @@ func (c *collector) putHeader(raw []byte, at place) error {
 	}
 	for _, part := range slices.Concat(h.Read, unknownParts(h)) {
 		if !slices.Contains(allParts(), part) {
-			return at.fail("%s: %q is no part of a snapshot", Kind, part)
+			return at.fail("%s: %q is no part of a snapshot that this version reads: take the snapshot again", Kind, part)
 		}
 	}
 	c.header, c.headerAt, c.now.header = h, at, h
