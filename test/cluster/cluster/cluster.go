@@ -178,7 +178,7 @@ func (c *Cluster) stop() error {
 		c.spawner.Close()
 	}
 	if c.isTemp {
-		errs = append(errs, os.RemoveAll(c.dir))
+		errs = append(errs, removeAll(c.dir))
 	}
 	return errors.Join(errs...)
 }

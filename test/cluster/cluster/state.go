@@ -72,7 +72,7 @@ func clearFolder(dir string) error {
 	if len(s.Ended()) < len(s.Processes) {
 		return fmt.Errorf("a cluster is already running in %s at %s; `down` ends it", dir, s.URL)
 	}
-	return os.RemoveAll(dir)
+	return removeAll(dir)
 }
 
 // ErrNoCluster is returned by Load for a folder without a cluster.
@@ -115,5 +115,5 @@ func Down(dir string) error {
 	if err := process.Kill(s.Processes...); err != nil {
 		return fmt.Errorf("cluster %s: %w", dir, err)
 	}
-	return os.RemoveAll(dir)
+	return removeAll(dir)
 }
