@@ -32,14 +32,8 @@ func (f *planFlags) addConfigFlag(cmd *cobra.Command) {
 
 // configure puts what the intent file says where the command line says nothing.
 func (f *planFlags) configure(a *app, op plan.Operation, pool *poolFlags) error {
-	if f.config == "" {
-		return nil
-	}
-	c, err := loadConfig(f.config)
-	if err != nil {
-		return err
-	}
-	if err := f.configureRoot(a, c); err != nil {
+	c, err := f.load(a)
+	if c == nil || err != nil {
 		return err
 	}
 	f.skipped = c.Skips
@@ -60,28 +54,30 @@ func (f *planFlags) configure(a *app, op plan.Operation, pool *poolFlags) error 
 	return nil
 }
 
-// configureRoot is configure for the flags of the root.
-func (f *configFlag) configureRoot(a *app, c *config.Config) error {
+// load reads the intent file and puts what it says of the root's flags where the command
+// line says nothing. Without a file there is nothing.
+func (f *configFlag) load(a *app) (*config.Config, error) {
+	if f.config == "" {
+		return nil, nil
+	}
+	c, err := loadConfig(f.config)
+	if err != nil {
+		return nil, err
+	}
 	fill(f.set, "tool-namespace", &a.namespace, c.ToolNamespace)
 	fill(f.set, "resource", &a.resource, c.Resource)
 	fill(f.set, "driver", &a.driver, c.Driver.Name)
 	if given := f.set.Lookup("driver"); c.Driver.Name == "" && (given == nil || !given.Changed) {
-		return a.vendorDriver() // the file may have named another resource
+		return c, a.vendorDriver() // the file may have named another resource
 	}
-	return nil
+	return c, nil
 }
 
 // configure puts what the intent file says of a pool, and of helper pods, where the
 // command line says nothing. Nodes that were named without a pool stay without one.
 func (f *probeFlags) configure(a *app, pool *poolFlags, nodes []string) error {
-	if f.config == "" {
-		return nil
-	}
-	c, err := loadConfig(f.config)
-	if err != nil {
-		return err
-	}
-	if err := f.configureRoot(a, c); err != nil {
+	c, err := f.load(a)
+	if c == nil || err != nil {
 		return err
 	}
 	if pool.given() || len(nodes) == 0 {
