@@ -11,7 +11,7 @@ func drm053() Check {
 	return Check{
 		Code:       "DRM053",
 		Title:      "The other pool has fewer devices than the workloads hold",
-		Why:        "Pods that are evicted wait until a device is free. With none free no workload would run again; with too few some wait until others end. What autoscalers would add is not counted.",
+		Why:        "Pods that are evicted wait until a device is free. With none free no workload would run again; with too few some wait until others end. What autoscalers would add is not counted, and a device of which a claim has a part counts as free.",
 		Fix:        "Make the other pool larger first, or scale workloads down.",
 		Sources:    []string{"KEP-5004, \"one node at a time\""},
 		Operations: []string{MigrateFrom, RollbackFrom},

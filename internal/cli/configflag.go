@@ -85,6 +85,7 @@ func (f *probeFlags) configure(a *app, pool *poolFlags, nodes []string) error {
 			return err
 		}
 	}
+	f.skipped = c.Skips
 	f.podWay.configure(f.set, c.Helper)
 	return nil
 }

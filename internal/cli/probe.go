@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/helperpod"
 	"github.com/dramigrate/dramigrate/internal/nodeprobe"
@@ -177,6 +178,8 @@ type probeFlags struct {
 	parallel    int
 	timeout     time.Duration
 	keepLogs    string
+	// skipped are the skips of the intent file.
+	skipped []checks.FindingSkip
 }
 
 func (f *probeFlags) addFlags(cmd *cobra.Command, streams Streams) {

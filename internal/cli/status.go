@@ -109,7 +109,7 @@ func (o *statusOptions) gather(s *cluster.Snapshot) (*status.Status, error) {
 		pool = *options.Pool
 	}
 	var err error
-	out.Findings, err = o.app.standing(s, pool)
+	out.Findings, err = o.app.standing(s, pool, nil)
 	return out, err
 }
 

@@ -167,7 +167,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if v.Findings, err = o.app.standing(s, pool); err != nil {
+	if v.Findings, err = o.app.standing(s, pool, o.reach.skipped); err != nil {
 		return err
 	}
 	err = o.format.print(o.app.Out, v, func() error { return report.Verification(o.app.sheet(), v) })
