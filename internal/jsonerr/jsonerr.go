@@ -2,6 +2,7 @@
 package jsonerr
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +60,15 @@ func Again(raw []byte, into any, err error) error {
 	if again := json.Unmarshal(raw, into); again != nil {
 		err = again
 	}
-	return Plain(err)
+	text := Plain(err)
+	if Mistyped(err) {
+		return text
+	}
+	at := where(reflect.TypeOf(into), raw)
+	if at.path == "" {
+		return text
+	}
+	return &plain{strings.TrimPrefix(at.path, ".") + ": " + cmp.Or(at.words(), text.Error()), err}
 }
 
 func wanted(t reflect.Type, value string) string {

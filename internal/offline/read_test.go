@@ -235,7 +235,7 @@ func TestReadRefuses(t *testing.T) {
 		{"a field of another type, deeper", "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nspec: {taints: none}\n", "Node n1: spec.taints: must be a list, is a text"},
 		{"a kind of another type", "apiVersion: v1\nkind: [Node]\nmetadata: {name: n1}\n", "kind: must be a text, is a list"},
 		{"a field of the header of another type", header("objects: many"), "ClusterSnapshot: objects: must be a group of fields, is a text"},
-		{"a quantity that is none", "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {capacity: {nvidia.com/gpu: many}}\n", "Node n1: quantities must match"},
+		{"a quantity that is none", "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {capacity: {nvidia.com/gpu: many}}\n", "Node n1: status.capacity[nvidia.com/gpu]: must be a quantity, as 4 or 16Gi, is \"many\""},
 		{"a version that is none", "apiVersion: a/b/c\nkind: Node\n", "a/b/c"},
 		{"items that are no list", `{"kind":"List","items":{}}`, "its items are no array"},
 		{"items that are no list in YAML", "kind: List\nitems: {a: b}\n", "its items are no list"},
