@@ -25,9 +25,10 @@ func (f *configFlag) addConfigFlag(cmd *cobra.Command) {
 	offerFiles(cmd, "config", cobra.ShellCompDirectiveFilterFileExt, "yaml", "yml")
 }
 
-func (f *planFlags) addConfigFlag(cmd *cobra.Command) {
+// addIntentFlags adds the flags of what a person has decided: by file, and check by check.
+func (f *planFlags) addIntentFlags(cmd *cobra.Command) {
 	f.skips.addFlags(cmd)
-	f.configFlag.addConfigFlag(cmd)
+	f.addConfigFlag(cmd)
 }
 
 // configure puts what the intent file says where the command line says nothing.

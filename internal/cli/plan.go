@@ -67,7 +67,7 @@ cluster still asks for the same plan; 'dramigrate apply --help' says what that i
 	o.flags.addPoolFlags(cmd, plan.Migrate, a.Streams)
 	offerFrom(cmd, "into", completeInto(a))
 	o.flags.addPrepareFlags(cmd)
-	o.flags.addConfigFlag(cmd)
+	o.flags.addIntentFlags(cmd)
 	s := cmd.Flags()
 	s.StringVar(&o.verb, "for", "apply", "the verb that the plan is for: apply, rollback, prepare or unprepare")
 	s.StringVar(&o.out, "out", "", "save the plan to this file, as YAML")

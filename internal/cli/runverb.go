@@ -47,7 +47,7 @@ func newRunVerb(a *app, op plan.Operation, cmd *cobra.Command) *cobra.Command {
 	case plan.Prepare:
 		o.flags.addPrepareFlags(cmd)
 	}
-	o.flags.addConfigFlag(cmd)
+	o.flags.addIntentFlags(cmd)
 	o.run.addFlags(cmd)
 	a.addFrom(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -21,8 +21,7 @@ type Device struct {
 	// Kind is the driver's attribute that tells whole devices from others ("gpu",
 	// "mig"); empty if there is none.
 	Kind string
-	// Tainted says that the driver keeps the device from claims that do not tolerate it
-	// (DeviceTaint with the effect NoSchedule or NoExecute).
+	// Tainted says that the driver keeps the device from claims that do not tolerate it.
 	Tainted bool
 }
 
@@ -108,14 +107,18 @@ func devicesOfPool(pool string, members []*resourcev1.ResourceSlice) (Devices, s
 func deviceOf(driver, pool string, d *resourcev1.Device) Device {
 	join := vendor.JoinOf(driver)
 	return Device{
-		Pool: pool,
-		Name: d.Name,
-		Key:  join.Key.Normal(stringAttribute(d, driver, join.Attributes...)),
-		Kind: stringAttribute(d, driver, vendor.KindOf(driver)),
-		Tainted: slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool {
-			return t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute
-		}),
+		Pool:    pool,
+		Name:    d.Name,
+		Key:     join.Key.Normal(stringAttribute(d, driver, join.Attributes...)),
+		Kind:    stringAttribute(d, driver, vendor.KindOf(driver)),
+		Tainted: slices.ContainsFunc(d.Taints, ClosesDevice),
 	}
+}
+
+// ClosesDevice says that a taint keeps its device from claims that do not tolerate it, whose
+// effect is one of two (k8s.io/api/resource/v1, DeviceTaintEffect, v0.37.2).
+func ClosesDevice(t resourcev1.DeviceTaint) bool {
+	return t.Effect == resourcev1.DeviceTaintEffectNoSchedule || t.Effect == resourcev1.DeviceTaintEffectNoExecute
 }
 
 // stringAttribute finds the first of some attributes that the device has: a name

@@ -68,10 +68,7 @@ func taintsOf(list []resourcev1.ResourceSlice, driver string) map[device][]resou
 // (k8s.io/dynamic-resource-allocation/resourceclaim, ToleratesTaint, v0.37.2).
 func untolerated(taints []resourcev1.DeviceTaint, tolerations []resourcev1.DeviceToleration) string {
 	for _, t := range taints {
-		if t.Effect != resourcev1.DeviceTaintEffectNoSchedule && t.Effect != resourcev1.DeviceTaintEffectNoExecute {
-			continue
-		}
-		if !tolerated(t, tolerations) {
+		if cluster.ClosesDevice(t) && !tolerated(t, tolerations) {
 			return t.Key + "=" + t.Value + ":" + string(t.Effect)
 		}
 	}
