@@ -284,6 +284,20 @@ func TestDRM090(t *testing.T) {
 		{"its monitor is silent", Migrate, prepared, condition("AcceleratedHardwareReady", corev1.ConditionUnknown), n1, "is Unknown (R): how the GPUs are cannot be known"},
 		{"not about GPUs", Migrate, prepared, condition("KernelDeadlock", corev1.ConditionTrue), nil, ""},
 	})
+	for operation, want := range map[string]string{
+		Migrate:  "see that its monitor runs there, before the move",
+		Rollback: "see that its monitor runs there, before the rollback",
+		Verify:   "see that its monitor runs there",
+	} {
+		s := migrated()
+		if operation == Migrate {
+			s = prepared()
+		}
+		condition("AcceleratedHardwareReady", corev1.ConditionUnknown)(s)
+		if got := remedies(Run(s.of(operation)), "DRM090"); !strings.HasSuffix(got, want) {
+			t.Errorf("%s: remedy %q, want its end %q", operation, got, want)
+		}
+	}
 }
 
 func TestDRM091(t *testing.T) {

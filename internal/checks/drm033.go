@@ -31,7 +31,7 @@ func drm033() Check {
 				return append(severalReleases(names, versions, "pool/"+in.Pool.Name, in.Pool.Selector), in.unversioned(names, versions)...)
 			}
 			// Without a pool it is asked of each, and of the nodes that no label puts into one.
-			var out []Finding
+			out := in.unversioned(names, versions)
 			pooled := map[string]bool{}
 			for _, p := range cluster.Pools(in.Snapshot.Nodes) {
 				var here []string
@@ -55,7 +55,7 @@ func (in Input) unversioned(names []string, versions map[string]string) []Findin
 	silent := nodeGroups{}
 	for _, name := range names {
 		if _, err := version.ParseGeneric(versions[name]); err != nil && !in.runs("DRM002") {
-			silent.add(fmt.Sprintf("kubelet version %q cannot be read: whether the pool is being upgraded cannot be known", versions[name]), name)
+			silent.add(fmt.Sprintf("kubelet version %q cannot be read: whether it is being upgraded cannot be known", versions[name]), name)
 		}
 	}
 	return silent.findings(in, Finding{Code: "DRM033", Severity: Info, Remedy: "see `kubectl get nodes -o wide`"})

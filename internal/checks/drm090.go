@@ -39,9 +39,16 @@ func drm090() Check {
 					}
 				}
 			}
+			when := ", before the move"
+			switch in.Operation {
+			case Rollback, RollbackFrom, RollbackInto:
+				when = ", before the rollback"
+			case Verify:
+				when = ""
+			}
 			return slices.Concat(
-				ill.findings(in, Finding{Code: "DRM090", Severity: Warning, Remedy: "`kubectl describe node NODE`; have it repaired, or take it out of the pool, before the move"}),
-				silent.findings(in, Finding{Code: "DRM090", Severity: Warning, Remedy: "`kubectl describe node NODE`; see that its monitor runs there, before the move"}),
+				ill.findings(in, Finding{Code: "DRM090", Severity: Warning, Remedy: "`kubectl describe node NODE`; have it repaired, or take it out of the pool" + when}),
+				silent.findings(in, Finding{Code: "DRM090", Severity: Warning, Remedy: "`kubectl describe node NODE`; see that its monitor runs there" + when}),
 				watched.findings(in, Finding{Code: "DRM090", Severity: Warning, Remedy: "switch this monitor, or automatic repair, off for the pool before the move"}))
 		},
 	}

@@ -76,8 +76,9 @@ func (in Input) publishedWhole(byPlugin map[string]int64) map[place]string {
 }
 
 // claimed is how many of the devices of each node claims hold, but for those of the given
-// pods. One that several claims share is one; one that any number of claims may share is
-// free.
+// pods. One that several claims share is one. One of which a claim has a share counts: the
+// resource comes without a capacity, and then takes all that the device has, if its driver
+// does not say otherwise (k8s.io/api/resource/v1, CapacityRequestPolicy.Default, v0.37.2).
 func (in Input) claimed(devices map[place]string, but map[types.UID]bool) map[string]int64 {
 	seen := map[place]bool{}
 	out := map[string]int64{}
@@ -89,8 +90,7 @@ func (in Input) claimed(devices map[place]string, but map[types.UID]bool) map[st
 		}
 		for _, r := range c.Status.Allocation.Devices.Results {
 			d := place{r.Pool, r.Device}
-			// A result of a device that may be shared has a share's name.
-			if node := devices[d]; r.Driver == in.Driver && node != "" && !seen[d] && r.ShareID == nil && !ptr.Deref(r.AdminAccess, false) {
+			if node := devices[d]; r.Driver == in.Driver && node != "" && !seen[d] && !ptr.Deref(r.AdminAccess, false) {
 				seen[d] = true
 				out[node]++
 			}

@@ -130,12 +130,12 @@ func TestIntoAnotherPool(t *testing.T) {
 			d[0].Taints = []resourcev1.DeviceTaint{{Key: "gpu.nvidia.com/xid", Effect: resourcev1.DeviceTaintEffectNoSchedule}}
 			d[1].Taints = []resourcev1.DeviceTaint{{Key: "gpu.nvidia.com/lost", Effect: resourcev1.DeviceTaintEffectNoExecute}}
 		}, "DRM053", []string{"blocker pool/other"}, "has 0 of 2 devices free"},
-		{"a device that any number of claims may have", Migrate, func(s *state) {
+		{"devices of which claims have shares", Migrate, func(s *state) {
 			share := types.UID("share-1")
 			for _, device := range []string{"gpu-0", "gpu-1"} {
 				s.claim("of-"+device, driver, "m1", device, "").Status.Allocation.Devices.Results[0].ShareID = &share
 			}
-		}, "DRM053", nil, ""},
+		}, "DRM053", []string{"blocker pool/other"}, "has 0 of 2 devices free"},
 		{"two claims share one device", Migrate, func(s *state) {
 			s.claim("one", driver, "m1", "gpu-0", "")
 			s.claim("two", driver, "m1", "gpu-0", "")

@@ -112,6 +112,13 @@ func TestDRM033(t *testing.T) {
 			t.Errorf("the whole cluster, %s (-want +got):\n%s", c.title, diff)
 		}
 	}
+	s := migrated()
+	kubelet("unknown", "n1", "n2")(s)
+	in := s.of(Rollback)
+	in.Pool = cluster.NodePool{}
+	if diff := cmp.Diff([]string{"info nodes"}, brief(Run(in), "DRM033")); diff != "" {
+		t.Errorf("the whole cluster, kubelets without a version (-want +got):\n%s", diff)
+	}
 }
 
 func TestDRM034(t *testing.T) {
@@ -241,8 +248,9 @@ func TestDRM097(t *testing.T) {
 	})
 	s := prepared()
 	account("gpu-driver")(s)
-	// The rule may be for the driver's name alone: without it the answer would be no.
-	want := "`kubectl auth can-i associated-node:update resourceclaims/gpu.nvidia.com --subresource=driver --as system:serviceaccount:kube-system:gpu-driver`"
+	// Two verbs with two prefixes will do: the list shows whichever there is, with the resource
+	// as `kubectl auth can-i --list` writes it (k8s.io/kubectl/pkg/describe, CombineResourceGroup).
+	want := "look for resourceclaims.resource.k8s.io/driver and gpu.nvidia.com in `kubectl auth can-i --list --as system:serviceaccount:kube-system:gpu-driver`"
 	if got := remedies(Run(s.of(Migrate)), "DRM097"); !strings.Contains(got, want) {
 		t.Errorf("remedy %q, want one with %s", got, want)
 	}
