@@ -81,12 +81,14 @@ func (f *probeFlags) configure(a *app, pool *poolFlags, nodes []string) error {
 	if c == nil || err != nil {
 		return err
 	}
+	f.skipped = c.Skips
 	if pool.given() || len(nodes) == 0 {
-		if _, err := f.choosePool(c, pool); err != nil {
+		intent, err := f.choosePool(c, pool)
+		if err != nil {
 			return err
 		}
+		f.skipped = intent.Skips
 	}
-	f.skipped = c.Skips
 	f.podWay.configure(f.set, c.Helper)
 	return nil
 }

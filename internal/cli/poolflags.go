@@ -40,6 +40,19 @@ func (f *poolFlags) complete(args []string) error {
 	return nil
 }
 
+// args choose the same pool on the command line of another verb.
+func (f *poolFlags) args() []string {
+	switch {
+	case f.selector == "" && f.arg != "":
+		return []string{f.arg}
+	case f.selector == "":
+		return nil
+	case f.name == "":
+		return []string{"--selector", f.selector}
+	}
+	return []string{"--selector", f.selector, "--pool", f.name}
+}
+
 // given says whether a pool was chosen at all.
 func (f *poolFlags) given() bool { return f.arg != "" || f.selector != "" }
 

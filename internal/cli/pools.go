@@ -36,7 +36,7 @@ func runPools(ctx context.Context, a *app, format *format) error {
 	if err != nil {
 		return err
 	}
-	out := status.New(s, a.statusOptions())
+	out := status.New(s, a.statusOptions(s))
 	return format.print(a.Out, out, func() error {
 		if format.value == "name" {
 			return report.Names(a.Out, out)

@@ -178,7 +178,7 @@ type probeFlags struct {
 	parallel    int
 	timeout     time.Duration
 	keepLogs    string
-	// skipped are the skips of the intent file.
+	// skipped are the skips of the intent file for the pool: its own and the file's.
 	skipped []checks.FindingSkip
 }
 

@@ -102,15 +102,7 @@ func (o *runOptions) otherOperation(saved *plan.Plan) error {
 		pool = " POOL"
 	}
 	return usageError("--plan %s: is a plan to %s, which `dramigrate %s` runs; one to %s is made by `dramigrate plan%s --for %s --out FILE`",
-		o.run.file, saved.Operation, verbOf(saved.Operation), o.op, pool, o.verb)
-}
-
-// verbOf is the verb that runs an operation.
-func verbOf(op plan.Operation) string {
-	if op == plan.Migrate {
-		return "apply"
-	}
-	return string(op)
+		o.run.file, saved.Operation, saved.Operation.Verb(), o.op, pool, o.verb)
 }
 
 // readPlan reads the file. One that was edited by hand goes on under the digest of

@@ -19,6 +19,8 @@ func TestVerifyTakesTheSkipsOfTheIntentFile(t *testing.T) {
 	}{
 		{"without", "pools: [{name: gpu-a}]\n", ExitBlocked, "BLOCKER DRM036"},
 		{"this finding", "skips: [{code: DRM036, object: server, reason: '" + reason + "'}]\n", ExitOK, reason},
+		{"this finding, of the pool", "pools: [{name: gpu-a, skips: [{code: DRM036, object: server, reason: '" + reason + "'}]}]\n", ExitOK, reason},
+		{"another pool's", "pools: [{name: gpu-a}, {name: gpu-b, skips: [{code: DRM036, object: server, reason: '" + reason + "'}]}]\n", ExitBlocked, "BLOCKER DRM036"},
 		{"another object's", "skips: [{code: DRM036, object: node/a, reason: '" + reason + "'}]\n", ExitBlocked, "BLOCKER DRM036"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -32,7 +32,8 @@ with why and what to do ('dramigrate check pod/NAME' looks closer). What is not 
 that came up on the plugin, labels that are not what a node's record says, nodes that a
 run has left part-way, nodes that are gone. Where nodes are on DRA, what the catalogue
 of checks has to say of them is listed too. Reads only; what may not be read is listed
-as unknown and left out.
+as unknown and left out. With --from, a lock is judged by the time at which the snapshot
+was taken; what kubectl has written does not tell it, and then LOCK begins with UNKNOWN.
 
 With --watch it goes on until it is interrupted, which is exit code 0: on a terminal
 the tables are drawn again in place, elsewhere each change is one line; with -o json and
@@ -94,7 +95,7 @@ func (o *statusOptions) once(ctx context.Context) error {
 
 // gather makes the status of the pool that was chosen, or of all.
 func (o *statusOptions) gather(s *cluster.Snapshot) (*status.Status, error) {
-	options := o.app.statusOptions()
+	options := o.app.statusOptions(s)
 	options.Waiting = !o.watch // which follows neither claims nor classes
 	if o.pool.given() {
 		one, err := o.pool.find(s)
@@ -147,7 +148,7 @@ func (o *statusOptions) runs(ctx context.Context) error {
 			return usageError("pool %q: there is none, and no journal of one; journals are there of %s", name, journals(s))
 		}
 	}
-	out := status.History(s, a.statusOptions(), name)
+	out := status.History(s, a.statusOptions(s), name)
 	return o.format.print(a.Out, out, func() error {
 		if o.format.value == "name" {
 			return report.RunNames(a.Out, out)
@@ -170,6 +171,8 @@ func journals(s *cluster.Snapshot) string {
 	return strings.Join(names, ", ")
 }
 
-func (a *app) statusOptions() status.Options {
-	return status.Options{Resource: a.resource, Driver: a.driver, Now: a.Clock().Now()}
+func (a *app) statusOptions(s *cluster.Snapshot) status.Options {
+	o := status.Options{Resource: a.resource, Driver: a.driver}
+	o.Now, o.Undated = a.asOf(s)
+	return o
 }

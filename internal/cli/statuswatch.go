@@ -38,7 +38,7 @@ func (o *statusOptions) follow(ctx context.Context) error {
 				return err
 			}
 			// The pool's last node went. It may come back.
-			options := o.app.statusOptions()
+			options := o.app.statusOptions(s)
 			options.Pool = &cluster.NodePool{Name: o.poolName(), Selector: o.pool.selector}
 			out = status.New(s, options)
 		}

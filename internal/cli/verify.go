@@ -39,7 +39,8 @@ func newVerify(a *app) *cobra.Command {
 		Long: `Look at every node of a pool, from the API: is it switched, is nothing offered by the
 plugin any more, are the driver and its slices there, are the published devices those
 that the node had before. What the catalogue of checks has to say of nodes on DRA comes
-after it (all of it: 'dramigrate check POOL --for verify'). Reads only.
+after it (all of it: 'dramigrate check POOL --for verify'). Reads only. With --from, a
+run counts as under way if it was when the snapshot was taken.
 
 With --canary, a pod on each node asks for a device as a workload does, and what it
 sees is compared with its claim. It needs a free device on the node, and holds the
@@ -50,7 +51,8 @@ known from the API alone, which proves it and never its absence. What --helper-i
 that does not say either is taken from the last run of the pool that had helper pods.
 
 With --watch it goes on looking, as during a soak, until it is interrupted or --for is
-over: each change is one line, and the exit code is that of the worst that was seen.
+over: each change is one line, that of a finding as well, and the exit code is that of
+the worst that was seen.
 With --textfile it also writes the verdicts as Prometheus metrics, for the node
 exporter's textfile collector; the file is replaced whole, at each change.
 
@@ -150,7 +152,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v := o.app.verify(ctx, s, status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver, Now: o.app.Clock().Now()})
+	v := o.app.verify(ctx, s, o.target(s, pool))
 	if o.canary || o.probe {
 		if err := o.reach.recall(ctx, o.app, pool.Name); err != nil {
 			return err
@@ -174,20 +176,38 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	outcome := verified(v.Result)
-	if code := verdict(v.Findings); v.Result == status.OK && code != ExitOK {
-		outcome = silent{code}
-	}
-	return o.app.beside(o.writeText(v, probed), outcome)
+	return o.app.beside(o.writeText(v, probed), exitWith(verified(v)))
 }
 
-// verify looks at a pool's lock as well, if there is something to advise.
+// target is what a verb verifies of a Snapshot.
+func (o *verifyOptions) target(s *cluster.Snapshot, pool cluster.NodePool) status.Target {
+	t := status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver, Chosen: o.pool.args()}
+	t.Now, t.Undated = o.app.asOf(s)
+	return t
+}
+
+// asOf is the time that a Snapshot is of; undated says that it is from files that do not
+// tell, and that now stands for it.
+func (a *app) asOf(s *cluster.Snapshot) (at time.Time, undated bool) {
+	if !s.Taken.IsZero() {
+		return s.Taken, false
+	}
+	return a.Clock().Now(), a.offline()
+}
+
+// verify looks at the locks as well, if there is something to advise.
 func (a *app) verify(ctx context.Context, s *cluster.Snapshot, t status.Target) *status.Verification {
 	v := status.Verify(ctx, s, t)
 	if v.Result == status.OK {
 		return v
 	}
-	if t.Lock = a.lockOf(ctx, s, t.Pool.Name); !t.Lock.Held() || t.Lock.Expired(a.Clock().Now()) {
+	t.Locks = map[string]cluster.LockInfo{}
+	for _, pool := range status.LockPools(s, t.Pool) {
+		if lock := a.lockOf(ctx, s, pool); lock.Held() {
+			t.Locks[pool] = lock
+		}
+	}
+	if len(t.Locks) == 0 {
 		return v
 	}
 	return status.Verify(ctx, s, t)
@@ -201,7 +221,7 @@ func (a *app) lockOf(ctx context.Context, s *cluster.Snapshot, pool string) clus
 		return lock
 	}
 	client, err := a.Client()
-	if err != nil || pool == "" {
+	if err != nil {
 		return cluster.LockInfo{}
 	}
 	lock, err := engine.Inspect(ctx, client, a.namespace, cluster.RecordName(pool))
@@ -225,17 +245,34 @@ func (a *app) beside(failed, outcome error) error {
 }
 
 // verified is the exit code of a verification.
-func verified(r status.Result) error {
-	switch r {
+func verified(v *status.Verification) int {
+	switch v.Result {
 	case status.OK:
-		return nil
+		return verdict(v.Findings)
 	case status.Double:
-		return silent{ExitBlocked}
+		return ExitBlocked
 	case status.Unknown:
-		return silent{ExitUnknown}
+		return ExitUnknown
 	default:
-		return silent{ExitError}
+		return ExitError
 	}
+}
+
+// worse is the exit code that a person has to know first of two verifications.
+func worse(a, b int) int {
+	order := []int{ExitBlocked, ExitError, ExitUnknown, ExitOK}
+	if slices.Index(order, b) < slices.Index(order, a) {
+		return b
+	}
+	return a
+}
+
+// exitWith is a verb's end by a code whose reason is told already.
+func exitWith(code int) error {
+	if code == ExitOK {
+		return nil
+	}
+	return silent{code}
 }
 
 // canaries runs a canary on each node, under the pool's lock so that no run switches

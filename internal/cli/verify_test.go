@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -244,6 +245,7 @@ func TestVerifyWatch(t *testing.T) {
 			look + "DOUBLE: ADVERTISED TWICE: allocatable nvidia.com/gpu is 2, and gpu.nvidia.com publishes 2 devices: one device may be given away twice",
 			allocatable + "FAILED: nvidia.com/gpu is 2",
 			memory + "UNKNOWN: the kubelet has met the plugin again since the node had settled (allocatable nvidia.com/gpu is 2): keep the plugin off, and `dramigrate apply gpu-a` settles the node anew",
+			"node/" + movedNodes[0] + "  DRM010  BLOCKER: 2 of nvidia.com/gpu are allocatable, and no plugin is there that serves them, while gpu.nvidia.com publishes 2 devices",
 			"pool/gpu-a  DOUBLE",
 		}
 		if !slices.Equal(got, want) {
@@ -258,7 +260,7 @@ func TestVerifyWatch(t *testing.T) {
 			t.Errorf("after nothing: %q", got)
 		}
 		w.offers(t, movedNodes[0], "0")
-		if got, want := told(w.settle()), []string{look + "ok", allocatable + "ok", memory + "ok", "pool/gpu-a  ok"}; !slices.Equal(got, want) {
+		if got, want := told(w.settle()), []string{look + "ok", allocatable + "ok", memory + "ok", "node/" + movedNodes[0] + "  DRM010  is not found any more", "pool/gpu-a  ok"}; !slices.Equal(got, want) {
 			t.Errorf("when it is over %q, want %q", got, want)
 		}
 		wantExported(t, file, map[string][]string{"ok": {movedNodes[0], movedNodes[1], "pool gpu-a"}})
@@ -269,6 +271,72 @@ func TestVerifyWatch(t *testing.T) {
 			t.Errorf("took %s, want the 10m of --for", took)
 		}
 	})
+}
+
+// What the checks find comes and goes while it watches, and counts as it does for one look.
+func TestVerifyWatchFindings(t *testing.T) {
+	const reason = "CHG-7, no pod here asks for the name"
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		word string
+		pool []string // what is told of the pool with the finding, and after it
+	}{
+		{"a blocker", nil, ExitBlocked, "BLOCKER: ", []string{"pool/gpu-a  ok, but for what the findings say", "pool/gpu-a  ok"}},
+		{"one that is skipped", []string{"--config", "migration.yaml"}, ExitOK, "SKIPPED: ", []string{"", ""}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			objects := movedCluster(t)
+			writeConfig(t, "pools: [{name: gpu-a, skips: [{code: DRM036, object: server, reason: '"+reason+"'}]}]\n")
+			synctest.Test(t, func(t *testing.T) {
+				w := startVerb(t, Streams{}, objects, nil, append([]string{"verify", "gpu-a", "--watch", "--for", "10m"}, tt.args...)...)
+				synctest.Wait()
+				if got := w.out.take(); strings.Contains(got, "DRM036") || !strings.HasSuffix(got, "pool/gpu-a  ok\n") {
+					t.Errorf("first:\n%s", got)
+				}
+				for i, named := range []bool{true, false} {
+					list, err := w.ResourceV1().ResourceSlices().List(t.Context(), metav1.ListOptions{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					for k := range list.Items {
+						s := &list.Items[k]
+						for d := range s.Spec.Devices {
+							s.Spec.Devices[d].NodeAllocatableResources = nil
+							if named {
+								s.Spec.Devices[d].NodeAllocatableResources = map[corev1.ResourceName]resourcev1.NodeAllocatableResource{corev1.ResourceCPU: {}}
+							}
+						}
+						if _, err := w.ResourceV1().ResourceSlices().Update(t.Context(), s, metav1.UpdateOptions{}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					var about, pool []string
+					for _, line := range told(w.settle()) {
+						if strings.HasPrefix(line, "pool/") {
+							pool = append(pool, line)
+						} else {
+							about = append(about, line)
+						}
+					}
+					want := "server  DRM036  is not found any more"
+					if named {
+						want = "server  DRM036  " + tt.word
+					}
+					if len(about) != 1 || !strings.HasPrefix(about[0], want) {
+						t.Errorf("found %v: told %q, want the one line %q", named, about, want)
+					}
+					if got := strings.Join(pool, "\n"); got != tt.pool[i] {
+						t.Errorf("found %v: of the pool %q, want %q", named, got, tt.pool[i])
+					}
+				}
+				if code := w.wait(); code != tt.code {
+					t.Errorf("exit code %d, want %d\n%s", code, tt.code, w.err.take())
+				}
+			})
+		})
+	}
 }
 
 // An interrupt ends a watch as its time does.

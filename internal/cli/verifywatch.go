@@ -35,7 +35,7 @@ func (o *verifyOptions) follow(ctx context.Context) error {
 		defer t.Stop()
 		over = t.C()
 	}
-	worst := status.OK
+	worst := ExitOK
 	var before *status.Verification
 	for {
 		changed := watcher.Changed()
@@ -47,17 +47,20 @@ func (o *verifyOptions) follow(ctx context.Context) error {
 			}
 			pool = cluster.NodePool{Name: before.Pool} // its last node went; it may come back
 		}
-		v := o.app.verify(ctx, s, status.Target{Pool: pool, Resource: o.app.resource, Driver: o.app.driver})
-		worst = status.Worse(worst, v.Result)
+		v := o.app.verify(ctx, s, o.target(s, pool))
+		if v.Findings, err = o.app.standing(s, pool, o.reach.skipped); err != nil {
+			return err
+		}
+		worst = worse(worst, verified(v))
 		if err := report.VerificationLines(o.app.Out, before, v, o.app.Clock().Now()); err != nil {
 			return err
 		}
 		if err := o.writeText(v, nil); err != nil {
-			return o.app.beside(err, verified(worst))
+			return o.app.beside(err, exitWith(worst))
 		}
 		before = v
 		if !o.pause(ctx, changed, over) {
-			return verified(worst)
+			return exitWith(worst)
 		}
 	}
 }

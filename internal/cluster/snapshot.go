@@ -7,6 +7,8 @@
 package cluster
 
 import (
+	"time"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -53,6 +55,9 @@ type Snapshot struct {
 	// Unknown lists what could not be read. A rule that needs such a part must
 	// answer "unknown", never "fine".
 	Unknown []Unknown
+	// Taken is when the cluster had been read, where the Snapshot was made from files that
+	// tell; zero for one that was read just now, and for files that do not.
+	Taken time.Time
 	// Source is set if the Snapshot was made from files that may hold less than all
 	// of the cluster.
 	Source *Source

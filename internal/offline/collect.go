@@ -55,7 +55,10 @@ type collector struct {
 	// the DaemonSets without field managers in such sources.
 	plain     bool
 	unmanaged int
-	now       source
+	// undatedLocks says that Leases came from such a source: nobody knows of what moment
+	// they are.
+	undatedLocks bool
+	now          source
 }
 
 // source is what is known of the source that is being read.
@@ -63,8 +66,8 @@ type source struct {
 	header  *ClusterSnapshot
 	objects map[string]int // by kind, used or not
 	cut     []string       // files of YAML without a terminator
-	// daemonSets is how many there were before.
-	daemonSets int
+	// daemonSets and locks are how many there were before.
+	daemonSets, locks int
 }
 
 // identity names an object, whatever its version.
@@ -119,13 +122,14 @@ func decode(raw []byte, into any) error {
 
 // begin and end enclose the reading of one source.
 func (c *collector) begin() {
-	c.now = source{objects: map[string]int{}, daemonSets: len(c.out.DaemonSets)}
+	c.now = source{objects: map[string]int{}, daemonSets: len(c.out.DaemonSets), locks: len(c.out.Locks)}
 }
 
 func (c *collector) end(name string) error {
 	h := c.now.header
 	if h == nil {
 		c.plain = true
+		c.undatedLocks = c.undatedLocks || len(c.out.Locks) > c.now.locks
 		for _, d := range c.out.DaemonSets[c.now.daemonSets:] {
 			if len(d.ManagedFields) == 0 {
 				c.unmanaged++

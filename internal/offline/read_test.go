@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -415,5 +416,37 @@ func TestReadStops(t *testing.T) {
 		if _, _, err := Read(ctx, []string{Stdin}, Options{Stdin: strings.NewReader(text)}); !errors.Is(err, stop) {
 			t.Errorf("error %v, want %v", err, stop)
 		}
+	}
+}
+
+// The time of a snapshot is that of its locks, unless they are from elsewhere.
+func TestReadTaken(t *testing.T) {
+	t.Parallel()
+	const header = "apiVersion: dramigrate.dev/v1alpha1\nkind: ClusterSnapshot\ntaken: '2026-01-02T03:04:05Z'\ncluster: {}\nnamespace: " + toolNamespace + "\nread: [nodes, leases]\n---\n"
+	const lease = "kind: Lease\napiVersion: coordination.k8s.io/v1\nmetadata: {name: pool-a, namespace: " + toolNamespace + "}\nspec: {holderIdentity: me}\n"
+	taken := time.Date(2026, time.January, 2, 3, 4, 5, 0, time.UTC)
+	for _, tt := range []struct {
+		name, snapshot, beside string
+		want                   time.Time
+	}{
+		{"a snapshot", header + nodeYAML + "---\n" + lease, "", taken},
+		{"a snapshot, and what kubectl has written of something else", header + nodeYAML, "kind: Pod\napiVersion: v1\nmetadata: {name: p, namespace: n}\n", taken},
+		{"a snapshot, and a lock that kubectl has written", header + nodeYAML, lease, time.Time{}},
+		{"what kubectl has written", nodeYAML + "---\n" + lease, "", time.Time{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			from := []string{Stdin}
+			if tt.beside != "" {
+				from = append(from, filepath.Join(t.TempDir(), "beside.yaml"))
+				if err := os.WriteFile(from[1], []byte(tt.beside), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s, _, err := Read(t.Context(), from, Options{Namespace: toolNamespace, Stdin: strings.NewReader(tt.snapshot)})
+			if err != nil || !s.Taken.Equal(tt.want) {
+				t.Fatalf("%v; of %+v, want it taken at %v", err, s, tt.want)
+			}
+		})
 	}
 }

@@ -358,6 +358,10 @@ func TestPlanFromSnapshotIsThePlanMadeLive(t *testing.T) {
 						t.Errorf("plan to %s from the %s (-live +file):\n%s", op, source, diff)
 					}
 				}
+				if !back.Taken.Equal(time.Unix(5000, 0)) {
+					t.Errorf("taken at %s, want when the files say", back.Taken)
+				}
+				back.Taken = time.Time{}
 				if diff := cmp.Diff(s, back, cmpopts.EquateEmpty(), cmpopts.IgnoreTypes(metav1.TypeMeta{})); diff != "" {
 					t.Errorf("snapshot from the %s (-live +file):\n%s", source, diff)
 				}

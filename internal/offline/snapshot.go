@@ -139,6 +139,9 @@ func (c *collector) snapshot(sources []string) (*cluster.Snapshot, error) {
 	if c.header != nil && c.header.Access != nil {
 		c.out.Access = &cluster.Access{All: c.header.Access.All, Reviews: cluster.SortAccess(c.header.Access.Reviews)}
 	}
+	if c.header != nil && !c.undatedLocks {
+		c.out.Taken = c.header.Taken.Time
+	}
 	c.out.Sort()
 	return &c.out, nil
 }

@@ -31,6 +31,14 @@ const (
 	Unprepare Operation = "unprepare"
 )
 
+// Verb is the command that runs the operation.
+func (o Operation) Verb() string {
+	if o == Migrate {
+		return "apply"
+	}
+	return string(o)
+}
+
 // verify is the operation of nodes as they stand, which no plan is for.
 const verify = Operation(checks.Verify)
 

@@ -229,6 +229,8 @@ func lockCell(l *status.Lock) string {
 	switch {
 	case l == nil:
 		return "-"
+	case l.Unknown:
+		return "UNKNOWN, " + Clean(l.Holder)
 	case l.Expired:
 		return "expired, " + Clean(l.Holder)
 	default:

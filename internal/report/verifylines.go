@@ -3,14 +3,17 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/status"
 )
 
 // VerificationLines writes one line for each node that was not there before, for each
-// look whose result or evidence is not as it was, and for the pool's result if that is
-// another. before is nil at first.
+// look whose result or evidence is not as it was, for each finding that comes or goes,
+// and for the pool's result if that is another. before is nil at first.
 func VerificationLines(w io.Writer, before, now *status.Verification, at time.Time) error {
 	then := map[string]string{}
 	if before != nil {
@@ -57,10 +60,62 @@ func VerificationLines(w io.Writer, before, now *status.Verification, at time.Ti
 			}
 		}
 	}
-	if before == nil || before.Result != now.Result {
-		return write("pool/"+now.Pool, resultWord(now.Result))
+	if err := findingLines(write, before, now); err != nil {
+		return err
+	}
+	if result := poolResult(now); before == nil || poolResult(before) != result {
+		return write("pool/"+now.Pool, result)
 	}
 	return nil
+}
+
+// findingLines writes a line for each finding that was not there before, or says
+// something else now, and for each that is not there any more.
+func findingLines(write func(about, text string) error, before, now *status.Verification) error {
+	var old []findingLine
+	if before != nil {
+		old = linesOf(before.Findings)
+	}
+	list := linesOf(now.Findings)
+	for _, l := range list {
+		if slices.Contains(old, l) {
+			continue
+		}
+		if err := write(l.about, l.text); err != nil {
+			return err
+		}
+	}
+	told := map[string]bool{}
+	for _, l := range old {
+		if told[l.about] || slices.ContainsFunc(list, func(n findingLine) bool { return n.about == l.about }) {
+			continue
+		}
+		told[l.about] = true
+		if err := write(l.about, "is not found any more"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findingLine is one finding: about which object by which check, and what.
+type findingLine struct{ about, text string }
+
+func linesOf(list []checks.Finding) []findingLine {
+	out := make([]findingLine, len(list))
+	for i, f := range list {
+		out[i] = findingLine{f.Object + "  " + f.Code, strings.ToUpper(string(standing(f))) + ": " + message(f)}
+	}
+	return out
+}
+
+// poolResult is what a verification came to.
+func poolResult(v *status.Verification) string {
+	result := resultWord(v.Result)
+	if v.Result == status.OK && checks.Stops(v.Findings) {
+		result += ", but for what the findings say"
+	}
+	return result
 }
 
 // verifiedLine is one look. fine is one that need not be told at first.

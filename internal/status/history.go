@@ -57,7 +57,7 @@ func History(s *cluster.Snapshot, o Options, pool string) *RunHistory {
 		}
 		lock, held := s.Lock(j.Pool)
 		for i, r := range slices.Backward(j.Runs) {
-			active := held && !lock.Expired(g.o.Now) && i == len(j.Runs)-1 && r.Ended == nil
+			active := held && !g.o.Undated && !lock.Expired(g.o.Now) && i == len(j.Runs)-1 && r.Ended == nil
 			out.Runs = append(out.Runs, Run{Pool: j.Pool, RunRecord: r, Active: active})
 		}
 	}

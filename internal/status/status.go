@@ -77,8 +77,11 @@ type Lock struct {
 	Operation string    `json:"operation,omitempty"`
 	Since     time.Time `json:"since,omitzero"`
 	Expires   time.Time `json:"expires,omitzero"`
-	// Expired is true if the holder did not renew the Lease in time, by our clock.
+	// Expired is true if the holder had not renewed the Lease in time, by our clock or,
+	// of a Snapshot from files, when that was taken.
 	Expired bool `json:"expired,omitempty"`
+	// Unknown is true if that cannot be said, as nobody knows of what time the files are.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // Node is one node.
@@ -137,8 +140,12 @@ type Options struct {
 	// are in none.
 	Pool             *cluster.NodePool
 	Resource, Driver string
-	// Now tells which locks have expired, and how long pods wait.
+	// Now tells which locks have expired, and how long pods wait. Of a Snapshot from files
+	// it is when that was taken.
 	Now time.Time
+	// Undated is true if the files do not say when that was: whether who holds a lock is
+	// alive is not known then.
+	Undated bool
 	// Waiting asks why pods wait. The Snapshot has to hold classes and claims.
 	Waiting bool
 }
@@ -312,7 +319,7 @@ func (g *gatherer) lock(pool string) *Lock {
 	}
 	return &Lock{
 		Holder: lock.Holder, Operation: lock.Info["operation"], Since: lock.Since,
-		Expires: lock.ExpiresAt, Expired: lock.Expired(g.o.Now),
+		Expires: lock.ExpiresAt, Expired: !g.o.Undated && lock.Expired(g.o.Now), Unknown: g.o.Undated,
 	}
 }
 

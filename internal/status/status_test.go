@@ -290,6 +290,27 @@ func TestStrays(t *testing.T) {
 	}
 }
 
+// Of files that do not say when they were made, nobody knows whether who holds a lock is
+// alive: neither that he is, nor that nobody is.
+func TestLockOfUndatedFiles(t *testing.T) {
+	w := newWorld(t)
+	w.record("a-2", cluster.NodeState{Operation: "rollback", Run: "r2", Phase: "driver-off"})
+	w.node("a-2").Labels["dramigrate.dev/allocation"] = "switching"
+	w.lock("gpu-a", noon.Add(-time.Hour))
+	s := New(w.Snapshot, Options{Resource: "nvidia.com/gpu", Driver: "gpu.nvidia.com", Now: noon, Undated: true})
+	if lock := s.Pools[0].Lock; lock == nil || !lock.Unknown || lock.Expired {
+		t.Errorf("lock %+v, want it unknown whether it has expired", lock)
+	}
+	got := brief(s)
+	if len(got) != 1 || !strings.Contains(got[0], "whether me, who holds the pool's lock since ") || strings.Contains(got[0], "nobody holds") {
+		t.Errorf("strays %q, want one that says that it is not known", got)
+	}
+	w.Journals[0].Runs[0].Ended = nil
+	if h := History(w.Snapshot, Options{Now: noon.Add(-2 * time.Hour), Undated: true}, "gpu-a"); h.Runs[0].Active {
+		t.Error("the run is said to go on")
+	}
+}
+
 // What a node's record says about its label, step by step: a step writes its name and
 // its labels in one PATCH, and a run that goes on finds a node further on.
 func TestDrift(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
@@ -179,13 +180,19 @@ func (g *gatherer) partWay(n *Node) *Stray {
 		pool = n.state.Pool
 		apply = command("apply", pool, "--into", n.state.Into.Name)
 	}
-	if lock := g.lock(pool); lock != nil && !lock.Expired {
+	lock := g.lock(pool)
+	if lock != nil && !lock.Expired && !lock.Unknown {
 		return nil
 	}
 	what := fmt.Sprintf("run %s (%s) has left it at step %s, and nobody holds the pool's lock", n.Run, n.Operation, n.Phase)
 	do := command("rollback", pool) + " goes on"
 	if n.Operation == "migrate" {
 		do = apply + " goes on, " + command("rollback", pool) + " goes back"
+	}
+	if lock != nil && lock.Unknown {
+		what = fmt.Sprintf("run %s (%s) is at step %s, and whether %s, who holds the pool's lock since %s, is at it still is not known, as the files do not say when they were made",
+			n.Run, n.Operation, n.Phase, lock.Holder, lock.Since.UTC().Format(time.RFC3339))
+		do = "look at the cluster itself by " + command("status", pool) + "; if nobody is at it, " + do
 	}
 	return &Stray{Kind: PartWay, What: what, Do: do}
 }
@@ -263,5 +270,5 @@ func command(verb, pool string, more ...string) string {
 	if pool == "" {
 		pool = "POOL"
 	}
-	return "`" + strings.Join(append([]string{"dramigrate", verb, pool}, more...), " ") + "`"
+	return "`" + words.Shell(append([]string{"dramigrate", verb, pool}, more...)...) + "`"
 }

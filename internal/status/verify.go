@@ -13,6 +13,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/pending"
+	"github.com/dramigrate/dramigrate/internal/plan"
 	"github.com/dramigrate/dramigrate/internal/vendor"
 	"github.com/dramigrate/dramigrate/internal/words"
 )
@@ -72,20 +73,17 @@ type Look struct {
 type Target struct {
 	Pool             cluster.NodePool
 	Resource, Driver string
-	// Now tells how long pods wait.
+	// Now tells how long pods wait, and which locks have expired. Of a Snapshot from files
+	// it is when that was taken.
 	Now time.Time
-	// Lock is that of the pool; one that is held and has not expired is of a run that is
-	// under way, which no command has to be advised for.
-	Lock cluster.LockInfo
-}
-
-// running says what to do while a run of the pool is under way; empty if none is.
-func (t *Target) running() string {
-	if !t.Lock.Held() || t.Lock.Expired(t.Now) {
-		return ""
-	}
-	return fmt.Sprintf("a run is under way, by %s since %s: wait for its end, or follow it by `dramigrate status %s --watch`",
-		t.Lock.Holder, t.Lock.Since.UTC().Format(time.RFC3339), t.Pool.Name)
+	// Undated is true if the files do not say when that was: whether who holds a lock is
+	// alive is not known then.
+	Undated bool
+	// Locks are those of LockPools, by pool. While a run is under way no command has to
+	// be advised.
+	Locks map[string]cluster.LockInfo
+	// Chosen are the arguments that chose the pool; `dramigrate plan` takes the same.
+	Chosen []string
 }
 
 // Verify looks at every node of the pool that has devices, from the API alone.
@@ -231,40 +229,28 @@ func (v *verifier) settled(n cluster.NodeView) Look {
 	case err != nil:
 		why = err.Error()
 	case mark == nil:
-		why = "no run has moved the node"
-		at, _ := v.gateOf(n.Node).StateOf(n.Node.Labels)
-		if at == gate.DRA { // by other hands
-			why = "no run has recorded it"
+		if at, _ := v.gateOf(n.Node).StateOf(n.Node.Labels); at == gate.DRA { // by other hands
+			why = v.then("no run has recorded it", "", LockPools(v.s, v.t.Pool)...)
+			break
 		}
-		if running := v.t.running(); running != "" {
-			why += "; " + running
-		} else if at != gate.DRA && v.t.Pool.Name != "" {
-			why += fmt.Sprintf(": `dramigrate plan %[1]s` shows what a move would do, `dramigrate apply %[1]s` moves the pool", v.t.Pool.Name)
+		// Whether it can be moved, and by which command, takes a plan.
+		do := ""
+		if len(v.t.Chosen) > 0 {
+			do = "`" + words.Shell(append([]string{"dramigrate", "plan"}, v.t.Chosen...)...) + "` says whether the pool can be moved, and how"
 		}
-	case mark.SettledAt == nil && v.t.running() != "":
-		why = fmt.Sprintf("run %s has not settled the node yet; %s", mark.Run, v.t.running())
+		why = v.then("no run has moved the node", do, LockPools(v.s, v.t.Pool)...)
 	case mark.SettledAt == nil:
-		why = fmt.Sprintf("run %s has not settled the node: `dramigrate %s %s` goes on with it", mark.Run, verbOf(mark.Operation), mark.Pool)
+		why = v.then(fmt.Sprintf("run %s has not settled the node", mark.Run),
+			command(plan.Operation(mark.Operation).Verb(), mark.Pool)+" goes on with it", mark.Pool, v.t.Pool.Name)
 	default:
 		met := v.inv.MetAgain(n, v.t.Resource, mark.SettledAt.Time)
 		if met == "" {
 			return v.look(what, "", "", cluster.PartPods)
 		}
-		if running := v.t.running(); running != "" {
-			why = fmt.Sprintf("the kubelet has met the plugin again since the node had settled (%s); %s", met, running)
-			break
-		}
-		why = fmt.Sprintf("the kubelet has met the plugin again since the node had settled (%s): keep the plugin off, and `dramigrate apply %s` settles the node anew", met, mark.Pool)
+		why = v.then(fmt.Sprintf("the kubelet has met the plugin again since the node had settled (%s)", met),
+			"keep the plugin off, and "+command("apply", mark.Pool)+" settles the node anew", mark.Pool, v.t.Pool.Name)
 	}
 	return Look{What: what, Result: Unknown, Detail: why}
-}
-
-// verbOf is the command that runs an operation.
-func verbOf(operation string) string {
-	if operation == "migrate" {
-		return "apply"
-	}
-	return operation
 }
 
 func (v *verifier) label(n cluster.NodeView) Look {

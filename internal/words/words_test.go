@@ -27,3 +27,16 @@ func TestPlural(t *testing.T) {
 		t.Errorf("Count(2) = %q", got)
 	}
 }
+
+func TestShell(t *testing.T) {
+	for want, args := range map[string][]string{
+		"dramigrate plan gpu-a":             {"dramigrate", "plan", "gpu-a"},
+		"--selector a=b,c.d/e=f --pool x_y": {"--selector", "a=b,c.d/e=f", "--pool", "x_y"},
+		"'a in (b, c)' '!d' ''":             {"a in (b, c)", "!d", ""},
+		`'it'\''s'`:                         {"it's"},
+	} {
+		if got := Shell(args...); got != want {
+			t.Errorf("Shell(%q) = %s, want %s", args, got, want)
+		}
+	}
+}
