@@ -3,6 +3,7 @@ package helperpod
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,6 +142,23 @@ func TestProbeDeadline(t *testing.T) {
 			}
 			w.wantRemoved("pod-1")
 		})
+	}
+}
+
+// The kubelet tells of each volume that it cannot mount by an event of its own.
+func TestProbeNamesAllUnmounted(t *testing.T) {
+	w := newWorld(t)
+	w.node = func(p *corev1.Pod) {
+		w.update(p, bind)
+		w.update(p, waiting("ContainerCreating", ""))
+		w.warn(p, "FailedMount", `MountVolume.SetUp failed for volume "driver-root" : hostPath type check failed: /run/nvidia/driver is not a directory`)
+		w.warn(p, "FailedMount", `MountVolume.SetUp failed for volume "claim-state" : hostPath type check failed: /var/lib/kubelet/dra_manager_state is not a file`)
+	}
+	w.deadlineAt("dra_manager_state", 90*time.Second)
+	_, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(90 * time.Second)})
+	e := wantError(t, err, NotMounted, "dra_manager_state is not a file; volumes that could not be mounted: claim-state, driver-root")
+	if want := []string{"claim-state", "driver-root"}; !slices.Equal(e.Unmounted, want) {
+		t.Errorf("unmounted %q, want %q", e.Unmounted, want)
 	}
 }
 
