@@ -44,74 +44,64 @@ func (b *blindSpots) look(node string, r helperpod.Reach, l lessening) (*nodepro
 // node does not have. Whatever else can be seen is.
 type lessening struct {
 	clock clock.PassiveClock
-	limit time.Duration // of all tries
+	limit time.Duration
 	probe func(helperpod.Reach, time.Duration) (*nodeprobe.NodeReport, error)
 	less  func(at helperpod.Look, err error)
 }
 
-// run also says which looks it went without. Each try but the last possible one has half
-// of the time that is left, so that a pod which hangs leaves time to look at less.
+// run also says which looks it went without. The first try has the whole limit, for most
+// nodes need no other, and all that follow have it once more: a folder that is not there
+// ends a try at once, and only a pod that hangs takes the time of another.
 func (l lessening) run(r helperpod.Reach) (*nodeprobe.NodeReport, []helperpod.Look, error) {
+	report, err := l.probe(r, l.limit)
 	deadline := l.clock.Now().Add(l.limit)
-	why := map[helperpod.Look]error{}
-	var instead *helperpod.Reach // to try if dropping the records was a wrong guess
-	full, limit := r, l.limit
+	var missed []helperpod.Look
 	for {
-		if r.GPUs || r.Checkpoints {
-			limit /= 2
+		drop := droppable(r, err)
+		left := deadline.Sub(l.clock.Now())
+		if len(drop) == 0 || left <= 0 {
+			return report, missed, err
 		}
-		report, err := l.probe(r, limit)
-		next, ok := r, false
-		drop := func(at helperpod.Look) {
-			if next.Has(at) {
-				next, ok, why[at] = next.Without(at), true, err
-			}
+		for _, at := range drop {
+			l.less(at, err)
+			r = r.Without(at)
 		}
-		guessed := instead
-		instead = nil
-		switch helperpod.KindOf(err) {
-		case helperpod.NotMounted:
-			named := unmounted(err)
-			for _, volume := range named {
-				drop(helperpod.Needs(volume))
-			}
-			if slices.ContainsFunc(named, func(v string) bool { return helperpod.Needs(v) == "" }) {
-				ok = false // no pod gets at the kubelet
-			} else if guessed != nil && (ok || len(named) == 0) {
-				next, ok, why[helperpod.LookGPUs] = *guessed, true, err
-			} else if len(named) == 0 && r.Checkpoints {
-				drop(helperpod.LookRecords)
-				if r.GPUs && r.DriverRoot != "" {
-					other := r.Without(helperpod.LookGPUs)
-					instead = &other
-				}
-			} else if len(named) == 0 {
-				drop(helperpod.LookGPUs)
-			}
-		case helperpod.NotStarted:
-			if drop(helperpod.LookGPUs); !ok {
-				drop(helperpod.LookRecords)
-			}
-		}
-		if limit = deadline.Sub(l.clock.Now()); !ok || limit <= 0 {
-			return report, l.tell(full, r, why), err
-		}
-		r = next
+		missed = append(missed, drop...)
+		report, err = l.probe(r, left)
 	}
 }
 
-// tell tells what was not looked at, and returns it.
-func (l lessening) tell(full, r helperpod.Reach, why map[helperpod.Look]error) []helperpod.Look {
-	var missed []helperpod.Look
-	for _, at := range []helperpod.Look{helperpod.LookRecords, helperpod.LookClaims, helperpod.LookGPUs} {
-		// The claims are a part of the records.
-		if !full.Has(at) || r.Has(at) || at == helperpod.LookClaims && !r.Checkpoints {
-			continue
+// droppable are the looks for want of which a pod did not start; none if it did, or if
+// nothing that can be left out is to blame. Where the kubelet does not say which it is, one
+// is taken after the other.
+func droppable(r helperpod.Reach, err error) []helperpod.Look {
+	var out []helperpod.Look
+	order := []helperpod.Look{helperpod.LookGPUs, helperpod.LookRecords}
+	switch helperpod.KindOf(err) {
+	case helperpod.NotMounted:
+		volumes := unmounted(err)
+		for _, volume := range volumes {
+			switch at := helperpod.Needs(volume); {
+			case at == "":
+				return nil // no pod gets at the kubelet
+			case r.Has(at) && !slices.Contains(out, at):
+				out = append(out, at)
+			}
 		}
-		missed = append(missed, at)
-		l.less(at, why[at])
+		if len(volumes) > 0 {
+			return out
+		}
+		slices.Reverse(order)
+	case helperpod.NotStarted:
+	default:
+		return nil
 	}
-	return missed
+	for _, at := range order {
+		if r.Has(at) {
+			return []helperpod.Look{at}
+		}
+	}
+	return nil
 }
 
 // unstarted says that a probe's pod did not come so far that a container ran.

@@ -131,7 +131,11 @@ func (j *job) fromWait(v view, err error) *Error {
 		return known
 	}
 	kind, _ := stage(v)
-	e := j.stopped(kind, err)
+	return j.stopped(kind, err).naming(v)
+}
+
+// naming adds the volumes that a pod waits for.
+func (e *Error) naming(v view) *Error {
 	if e.Kind == NotMounted {
 		e.Unmounted = slices.Sorted(maps.Keys(v.unmounted))
 		if len(e.Unmounted) > 1 { // what is quoted is of one of them
