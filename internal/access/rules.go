@@ -89,6 +89,14 @@ func (t table) lock() []Rule {
 	}
 }
 
+func (t table) unlock() []Rule {
+	return []Rule{
+		t.own(leaseGroup, "leases", "to show who holds the lock, and to take the holder out of it", "get", "update"),
+		{Group: leaseGroup, Resource: "leases", Verbs: []string{"watch"}, Namespace: t.namespace,
+			Why: "to notice at once that a lock which has expired is renewed", Without: "`unlock --yes` looks every 5 seconds"},
+	}
+}
+
 // seeLock is what `verify` looks at before it says what to do next.
 func (t table) seeLock() []Rule {
 	r := t.own(leaseGroup, "leases", "to see whether a run of the pool is under way", "get")

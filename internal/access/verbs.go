@@ -53,7 +53,7 @@ func Of(verb, namespace string) ([]Rule, error) {
 	case VerifyCanary:
 		return slices.Concat(t.look(), t.lock(), t.readJournal(), t.helperPods(), t.canary()), nil
 	case Unlock:
-		return []Rule{t.own("coordination.k8s.io", "leases", "to show who holds the lock, and to take the holder out of it", "get", "update")}, nil
+		return t.unlock(), nil
 	case Prepare:
 		return slices.Concat(t.forRuns(), t.makeNamespace(), t.editDaemonSets(), t.discovery(), t.dryRunOfShared()), nil
 	case Unprepare:

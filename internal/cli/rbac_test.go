@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -69,9 +70,11 @@ func TestRBACOfOneVerb(t *testing.T) {
 	if !ok || len(got) != 3 {
 		t.Fatalf("objects %v, want the namespace, a Role and its binding\n%s", got, o.stdout)
 	}
-	want := rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "update"}}
-	if len(role.Rules) != 1 || role.Rules[0].String() != want.String() {
-		t.Errorf("rules %v, want %v", role.Rules, want)
+	leases := func(verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: verbs}
+	}
+	if diff := cmp.Diff([]rbacv1.PolicyRule{leases("get", "update"), leases("watch")}, role.Rules); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 	binding := got["RoleBinding tools/dramigrate-unlock"].(*rbacv1.RoleBinding)
 	if len(binding.Subjects) != 3 || binding.Subjects[2].Name != "jane: #1" || binding.RoleRef.Name != "dramigrate-unlock" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -310,7 +311,6 @@ func TestUnlock(t *testing.T) {
 		{"--yes, alive", alive, nil, "--yes", ExitLocked,
 			"lease dramigrate-system/pool-gpu-a: she@host/1 may be alive: its lock expires at 1970-01-01T00:00:30Z unless it is renewed, and --yes alone takes one that has expired; wait until then, or add --holder 'she@host/1' to take it all the same"},
 		{"--yes on a terminal, alive", alive, &right, "--yes", ExitLocked, "--holder 'she@host/1'"},
-		{"--yes, dead", dead, nil, "--yes", ExitOK, "The lock is free."},
 		{"--yes, alive, named", alive, nil, "--yes --holder she@host/1", ExitOK, "The lock is free."},
 		{"--yes, alive, another named", alive, nil, "--yes --holder he@host/2", ExitLocked, "is held by she@host/1, not by he@host/2; nothing was taken"},
 		{"--yes, dead, another named", dead, nil, "--yes --holder he@host/2", ExitLocked, "is held by she@host/1, not by he@host/2"},
@@ -325,6 +325,57 @@ func TestUnlock(t *testing.T) {
 			if shown := strings.Contains(o.stdout, "held by    she@host/1"); shown != (c.lease != nil && c.args != "--yes --holder=") {
 				t.Errorf("the holder is shown: %v\n%s", shown, o.stdout)
 			}
+		})
+	}
+}
+
+// A lock that looks expired is taken without a question only after nobody has renewed it
+// for 60 s / 4 + 60 s / 12.
+func TestUnlockWatchesTheExpired(t *testing.T) {
+	const watches = "lease dramigrate-system/pool-gpu-a: watching for 20s whether she@host/1 renews it\n"
+	for _, c := range []struct {
+		title string
+		then  func(*watching, *coordinationv1.Lease) int // after 12 s; waits for the end
+		took  time.Duration
+		code  int
+		want  string
+		left  string // who holds it in the end
+	}{
+		{title: "dead", then: func(w *watching, _ *coordinationv1.Lease) int { return w.wait() }, took: 20 * time.Second, code: ExitOK, want: watches + "The lock is free.\n"},
+		{title: "alive, by a clock that is behind", took: 12 * time.Second, code: ExitLocked, left: "she@host/1",
+			then: func(w *watching, l *coordinationv1.Lease) int {
+				l.ResourceVersion, l.Spec.RenewTime.Time = "2", l.Spec.RenewTime.Add(15*time.Second)
+				_, _ = w.CoordinationV1().Leases(l.Namespace).Update(context.Background(), l, metav1.UpdateOptions{})
+				return w.wait()
+			},
+			want: watches + "Error: lease dramigrate-system/pool-gpu-a: she@host/1 may be alive: its lock, which had expired by this machine's clock, changed while it was watched; nothing was taken: look at it again, or add --holder 'she@host/1' to take it all the same\n"},
+		{title: "interrupted", took: 12 * time.Second, code: ExitInterrupted, left: "she@host/1",
+			then: func(w *watching, _ *coordinationv1.Lease) int { return w.stop() },
+			want: watches + "Error: lease dramigrate-system/pool-gpu-a: watched whether she@host/1 renews it: interrupted; nothing was changed\n"},
+	} {
+		t.Run(c.title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lease := &coordinationv1.Lease{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "dramigrate-system", Name: "pool-gpu-a", ResourceVersion: "1"},
+					Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("she@host/1"), LeaseDurationSeconds: ptr.To[int32](60),
+						LeaseTransitions: ptr.To[int32](3), RenewTime: &metav1.MicroTime{Time: time.Now().Add(-time.Hour)}},
+				}
+				begin := time.Now()
+				w := startVerb(t, Streams{}, []runtime.Object{lease.DeepCopy()}, nil, "unlock", "gpu-a", "--yes")
+				time.Sleep(12 * time.Second)
+				synctest.Wait()
+				code := c.then(w, lease)
+				if said := w.err.take(); code != c.code || said != c.want {
+					t.Errorf("exit code %d, want %d; said\n%swant\n%s", code, c.code, said, c.want)
+				}
+				if took := time.Since(begin); took != c.took {
+					t.Errorf("took %s, want %s", took, c.took)
+				}
+				after, err := w.CoordinationV1().Leases(lease.Namespace).Get(t.Context(), lease.Name, metav1.GetOptions{})
+				if err != nil || *after.Spec.HolderIdentity != c.left {
+					t.Errorf("lease %+v, %v; want it held by %q", after.Spec, err, c.left)
+				}
+			})
 		})
 	}
 }

@@ -31,9 +31,11 @@ lock of a dead run expires by itself and the next run takes it over: this is for
 that cannot be waited for. The holder, should it live, stops writing at its next
 renewal; until then it may still change nodes that no other run has marked.
 
-With --yes nobody is asked: alone it takes only a lock that has expired by its own times.
---holder, with the holder as it was shown, takes one that has not as well, and never that
-of a run that came after.
+With --yes nobody is asked: alone it takes only a lock that has expired by its own times,
+and only after it has watched for a third of the lock's duration (20 seconds, as the tool
+sets it) that nobody renews it: if this machine's clock is ahead, a lock that lives looks
+expired. --holder, with the holder as it was shown, takes one that has not expired as
+well, does not watch, and never takes that of a run that came after.
 
 Exit code 5: the lock is held by a run that may be alive, or not by the holder that was
 named; nothing was taken.`,
@@ -56,7 +58,7 @@ named; nothing was taken.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.shared, "shared", false, "the lock of shared objects (prepare, unprepare)")
-	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask; needed where there is no terminal; alone it takes only a lock that has expired")
+	cmd.Flags().BoolVar(&o.yes, "yes", false, "do not ask; needed where there is no terminal; alone it takes only a lock that has expired and is not renewed")
 	cmd.Flags().StringVar(&o.holder, "holder", "", "take the lock from this holder and no other, even if it has not expired; as unlock shows it")
 	offer(cmd, "holder")
 	return cmd
@@ -107,16 +109,20 @@ func (o *unlockOptions) run(ctx context.Context) error {
 		}
 	}
 	if o.yes && !named {
+		fmt.Fprintf(a.Err, "lease %s/%s: watching for %s whether %s renews it\n", info.Namespace, info.Name, engine.QuietFor(info), holder)
 		err = engine.BreakExpired(ctx, client, info, a.Clock())
 	} else {
 		err = engine.Break(ctx, client, info)
 	}
 	var locked *engine.LockedError
-	if errors.As(err, &locked) {
+	switch {
+	case errors.As(err, &locked) && locked.Holder == info.Holder && locked.Epoch == info.Epoch:
+		return withCode(ExitLocked, "lease %s/%s: %s may be alive: its lock, which had expired by this machine's clock, changed while it was watched; nothing was taken: look at it again, or add --holder '%s' to take it all the same",
+			info.Namespace, info.Name, holder, holder)
+	case locked != nil:
 		return withCode(ExitLocked, "lease %s/%s: is not as it was shown any more: %s holds it, until %s unless it is renewed; nothing was taken: look at it again",
 			info.Namespace, info.Name, report.Clean(locked.Holder), locked.ExpiresAt.UTC().Format(time.RFC3339))
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	fmt.Fprintln(a.Err, "The lock is free.")

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -32,6 +33,7 @@ type helper interface {
 type podHelper struct {
 	*poolRun
 	runner *helperpod.Runner
+	blind  blindSpots
 }
 
 func (r *poolRun) newHelper() helper {
@@ -55,32 +57,18 @@ func (h *podHelper) Probe(ctx context.Context, node *corev1.Node, step plan.Step
 		GPUs: true, RuntimeClass: s.RuntimeClass, DriverRoot: s.DriverRoot,
 		Checkpoints: true, ClaimState: cluster.KeepsClaimState(node),
 	}
-	return lookLess(reach,
-		func(r helperpod.Reach) (*nodeprobe.NodeReport, error) {
-			return h.runner.Probe(ctx, node.Name, helperpod.ProbeOptions{Wait: h.wait(node.Name, step, 0), Reach: r})
+	wait := h.wait(node.Name, step, 0)
+	l := lessening{clock: h.deps.Clock, limit: wait.Timeout,
+		probe: func(r helperpod.Reach, limit time.Duration) (*nodeprobe.NodeReport, error) {
+			w := wait
+			w.Timeout = limit
+			return h.runner.Probe(ctx, node.Name, helperpod.ProbeOptions{Wait: w, Reach: r})
 		},
-		func(at string, err error) {
-			h.emit(event.Warned{Stamp: h.stamp(), Node: node.Name, Message: "no look at " + at + ": " + err.Error()})
-		})
-}
-
-// lookLess probes with a reach, and with less of it as long as the pod does not start: a
-// runtime that cannot hand out the GPUs is no reason to stop, nor is a folder that the
-// node does not have. Whatever else can be seen is.
-func lookLess(r helperpod.Reach, probe func(helperpod.Reach) (*nodeprobe.NodeReport, error), less func(at string, err error)) (*nodeprobe.NodeReport, error) {
-	for {
-		report, err := probe(r)
-		switch kind := helperpod.KindOf(err); {
-		case r.Checkpoints && (kind == helperpod.NotMounted || kind == helperpod.NotStarted && !r.GPUs):
-			less("what kubelet and driver have on record", err)
-			r.Checkpoints, r.ClaimState = false, false
-		case r.GPUs && (kind == helperpod.NotStarted || kind == helperpod.NotMounted):
-			less("the GPUs", err)
-			r.GPUs, r.RuntimeClass, r.DriverRoot = false, "", ""
-		default:
-			return report, err
-		}
+		less: func(at helperpod.Look, err error) {
+			h.emit(event.Warned{Stamp: h.stamp(), Node: node.Name, Message: "no look at " + string(at) + ": " + err.Error()})
+		},
 	}
+	return h.blind.look(node.Name, reach, l)
 }
 
 func (h *podHelper) Canary(ctx context.Context, node string) (string, error) {

@@ -49,7 +49,7 @@ type LockOptions struct {
 	// counts in seconds.
 	TTL time.Duration
 	// Wait is how long to wait for another holder to go; 0 fails at once. A holder
-	// whose Lease has expired is watched for a quarter of its TTL in any case.
+	// whose Lease has expired is watched for QuietFor in any case.
 	Wait time.Duration
 	// Info goes into annotations of the Lease, for whoever is locked out.
 	Info map[string]string

@@ -12,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/utils/clock"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/event"
@@ -108,6 +106,10 @@ type acquirer struct {
 	renewed bool
 }
 
+// QuietFor is how long a Lease that has expired by its own times is watched before it is
+// taken: one that lives is renewed within that time, whatever the clocks say.
+func QuietFor(i cluster.LockInfo) time.Duration { return i.TTL/renewShare + i.TTL/marginShare }
+
 // judge says how long to wait before the Lease may be taken: 0 is now, negative is
 // never within the time that we have.
 func (a *acquirer) judge(lease *coordinationv1.Lease) time.Duration {
@@ -124,7 +126,7 @@ func (a *acquirer) judge(lease *coordinationv1.Lease) time.Duration {
 		return 0
 	}
 	silent := now.Sub(a.since)
-	quiet := info.TTL/renewShare + info.TTL/marginShare
+	quiet := QuietFor(info)
 	left := a.o.Wait - now.Sub(a.begin) // of the caller's patience
 	if info.Expired(now) {
 		if silent >= quiet {
@@ -235,63 +237,4 @@ func (a *acquirer) waitChange(ctx context.Context, lease *coordinationv1.Lease, 
 	case <-changed:
 	}
 	return nil
-}
-
-// Inspect reads who holds a Lease. A Lease that was never taken is reported as free.
-func Inspect(ctx context.Context, client kubernetes.Interface, namespace, name string) (cluster.LockInfo, error) {
-	lease, err := client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return cluster.LockInfo{Namespace: namespace, Name: name}, nil
-	}
-	if err != nil {
-		return cluster.LockInfo{}, fmt.Errorf("lease %s/%s: %w", namespace, name, err)
-	}
-	return cluster.LockOf(lease), nil
-}
-
-// Break takes the holder out of a Lease, exactly the one that Inspect has shown, alive
-// or dead. If the Lease has changed otherwise than by a renewal since, a *LockedError
-// names who holds it now. The holder notices at its next renewal; until then it may still
-// write to nodes that nobody else has marked.
-func Break(ctx context.Context, client kubernetes.Interface, shown cluster.LockInfo) error {
-	return breakIf(ctx, client, shown, func(now cluster.LockInfo) bool {
-		return now.Holder == shown.Holder && now.Epoch == shown.Epoch
-	})
-}
-
-// BreakExpired is Break for a Lease that has expired by its own times: one that is
-// renewed before it is taken gives a *LockedError as well.
-func BreakExpired(ctx context.Context, client kubernetes.Interface, shown cluster.LockInfo, c clock.PassiveClock) error {
-	return breakIf(ctx, client, shown, func(now cluster.LockInfo) bool {
-		return now.Holder == shown.Holder && now.Epoch == shown.Epoch && now.RenewedAt.Equal(shown.RenewedAt) && now.Expired(c.Now())
-	})
-}
-
-// breakIf takes the holder out of a Lease that may be taken, as it is read.
-func breakIf(ctx context.Context, client kubernetes.Interface, shown cluster.LockInfo, may func(cluster.LockInfo) bool) error {
-	leases := client.CoordinationV1().Leases(shown.Namespace)
-	for range 5 {
-		lease, err := leases.Get(ctx, shown.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("lease %s/%s: %w", shown.Namespace, shown.Name, err)
-		}
-		now := cluster.LockOf(lease)
-		if !now.Held() {
-			return nil
-		}
-		if !may(now) {
-			return &LockedError{now}
-		}
-		free(lease)
-		if _, err = leases.Update(ctx, lease, metav1.UpdateOptions{FieldManager: FieldManager}); err == nil {
-			return nil
-		}
-		if !apierrors.IsConflict(err) {
-			return fmt.Errorf("lease %s/%s: unlock: %w", shown.Namespace, shown.Name, err)
-		}
-	}
-	return fmt.Errorf("lease %s/%s: unlock: it is renewed faster than it can be broken", shown.Namespace, shown.Name)
 }

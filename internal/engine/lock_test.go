@@ -464,64 +464,6 @@ func TestElapsed(t *testing.T) {
 	}
 }
 
-func TestBreakOnlyWhatWasShown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := newServer(t, leaseOf("bob@b/2", time.Now(), 7))
-		shown, err := Inspect(t.Context(), client, "tool", "pool-a")
-		if err != nil || !shown.Held() || shown.Expired(time.Now()) || !shown.Expired(time.Now().Add(time.Minute)) {
-			t.Fatalf("%+v, %v", shown, err)
-		}
-		other := shown
-		other.Holder = "carol@c/3"
-		var locked *LockedError
-		if err := Break(t.Context(), client, other); !errors.As(err, &locked) || locked.Holder != "bob@b/2" {
-			t.Errorf("breaking another holder's lock: %v", err)
-		}
-		if err := Break(t.Context(), client, shown); err != nil {
-			t.Fatal(err)
-		}
-		if l := mustAcquire(t, lockOptions(client, "ann@a/1")); l.Epoch() != 8 {
-			t.Errorf("epoch %d", l.Epoch())
-		}
-	})
-}
-
-// What was read as expired is not taken when it turns out to live.
-func TestBreakExpired(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var real clock.RealClock
-		for name, tc := range map[string]struct {
-			age, renewed time.Duration // of the last renewal when it is shown, and when it is taken
-			epoch        int64         // when it is taken; 7 when it is shown
-			broken       bool
-		}{
-			"expired":                         {time.Hour, time.Hour, 7, true},
-			"at its expiry":                   {time.Minute, time.Minute, 7, true},
-			"a second before":                 {59 * time.Second, 59 * time.Second, 7, false},
-			"renewed meanwhile":               {time.Hour, 0, 7, false},
-			"renewed by a clock that is late": {2 * time.Hour, time.Hour, 7, false},
-			"taken over meanwhile":            {time.Hour, time.Hour, 8, false},
-		} {
-			client := newServer(t, leaseOf("bob@b/2", time.Now().Add(-tc.age), 7))
-			shown, err := Inspect(t.Context(), client, "tool", "pool-a")
-			if err != nil {
-				t.Fatal(err)
-			}
-			later := leaseOf("bob@b/2", time.Now().Add(-tc.renewed), int32(tc.epoch))
-			if _, err := client.CoordinationV1().Leases("tool").Update(t.Context(), later, metav1.UpdateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			var locked *LockedError
-			if err := BreakExpired(t.Context(), client, shown, real); (err == nil) != tc.broken || !tc.broken && !errors.As(err, &locked) {
-				t.Errorf("%s: %v", name, err)
-			}
-			if got := readHolder(client); (got == "") != tc.broken {
-				t.Errorf("%s: holder is %q", name, got)
-			}
-		}
-	})
-}
-
 func TestInterruptKeepsTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newServer(t)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -66,6 +68,9 @@ type Error struct {
 	// Want and Got are the UUIDs of the claim's devices and those that the container
 	// listed, both sorted, with Kind DevicesDiffer.
 	Want, Got []string
+	// Unmounted are the volumes that could not be mounted, with Kind NotMounted, sorted;
+	// none if the kubelet did not name them.
+	Unmounted []string
 	// Next is the next command to type, or what to do in one line.
 	Next string
 	// Log is the end of the pod's log, if it had begun to print.
@@ -126,7 +131,18 @@ func (j *job) fromWait(v view, err error) *Error {
 		return known
 	}
 	kind, _ := stage(v)
-	return j.stopped(kind, err)
+	return j.stopped(kind, err).naming(v)
+}
+
+// naming adds the volumes that a pod waits for.
+func (e *Error) naming(v view) *Error {
+	if e.Kind == NotMounted {
+		e.Unmounted = slices.Sorted(maps.Keys(v.unmounted))
+		if len(e.Unmounted) > 1 { // what is quoted is of one of them
+			e.Detail += "; volumes that could not be mounted: " + strings.Join(e.Unmounted, ", ")
+		}
+	}
+	return e
 }
 
 // stopped makes an Error of the given kind of a wait that its context ended, unless

@@ -3,6 +3,7 @@ package helperpod
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,13 +114,13 @@ func TestProbeDeadline(t *testing.T) {
 		},
 		kind: NoImage, says: "image helper:v1: ImagePullBackOff: Back-off", next: "--helper-image",
 	}, {
-		name: "no folder on the node",
+		name: "a volume that does not come",
 		node: func(w *world, p *corev1.Pod) {
 			w.update(p, bind)
 			w.update(p, waiting("ContainerCreating", ""))
-			w.warn(p, "FailedMount", "hostPath type check failed: not a directory")
+			w.warn(p, "FailedMount", `failed to sync configmap cache`)
 		},
-		kind: NotMounted, says: "FailedMount: hostPath type check failed", next: "get events --field-selector involvedObject.name=dramigrate-probe-gpu-7-4ffd5816b9",
+		kind: NotMounted, says: "FailedMount: failed to sync", next: "get events --field-selector involvedObject.name=dramigrate-probe-gpu-7-4ffd5816b9",
 	}, {
 		name: "it hangs",
 		node: func(w *world, p *corev1.Pod) { w.update(p, bind); w.update(p, begin) },
@@ -144,6 +145,23 @@ func TestProbeDeadline(t *testing.T) {
 	}
 }
 
+// The kubelet tells of each volume that it cannot mount by an event of its own.
+func TestProbeNamesAllUnmounted(t *testing.T) {
+	w := newWorld(t)
+	w.node = func(p *corev1.Pod) {
+		w.update(p, bind)
+		w.update(p, waiting("ContainerCreating", ""))
+		w.warn(p, "FailedMount", `MountVolume.SetUp failed for volume "driver-root" : permission denied`)
+		w.warn(p, "FailedMount", `MountVolume.SetUp failed for volume "claim-state" : no such device dra_manager_state`)
+	}
+	w.deadlineAt("dra_manager_state", 90*time.Second)
+	_, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(90 * time.Second)})
+	e := wantError(t, err, NotMounted, "no such device dra_manager_state; volumes that could not be mounted: claim-state, driver-root")
+	if want := []string{"claim-state", "driver-root"}; !slices.Equal(e.Unmounted, want) {
+		t.Errorf("unmounted %q, want %q", e.Unmounted, want)
+	}
+}
+
 // What cannot get better ends the wait at once: the clock stands still here.
 func TestProbeEndsAtOnce(t *testing.T) {
 	tests := []struct {
@@ -158,6 +176,14 @@ func TestProbeEndsAtOnce(t *testing.T) {
 			w.update(p, waiting("InvalidImageName", "could not parse"))
 		},
 		kind: NoImage, says: "InvalidImageName: could not parse",
+	}, {
+		name: "no folder on the node",
+		node: func(w *world, p *corev1.Pod) {
+			w.update(p, bind)
+			w.update(p, waiting("ContainerCreating", ""))
+			w.warn(p, "FailedMount", `MountVolume.SetUp failed for volume "driver-root" : hostPath type check failed: /run/nvidia/driver is not a directory`)
+		},
+		kind: NotMounted, says: `volume "driver-root" : hostPath type check failed`,
 	}, {
 		name: "refused by the kubelet",
 		node: func(w *world, p *corev1.Pod) {

@@ -117,16 +117,73 @@ func (o Reach) mounts() []mount {
 		own("plugins_registry")
 		if o.ClaimState {
 			file := path.Join(o.root(), claimState)
-			add(corev1.HostPathFile, "claim-state", file, file)
+			add(corev1.HostPathFile, claimStateVolume, file, file)
 		}
 	}
 	if o.CDI {
 		add(corev1.HostPathDirectory, "cdi", cdiSpecs, cdiSpecs)
 	}
 	if o.GPUs && o.DriverRoot != "" {
-		add(corev1.HostPathDirectory, "driver-root", path.Clean(o.DriverRoot), path.Clean(o.DriverRoot))
+		add(corev1.HostPathDirectory, driverRootVolume, path.Clean(o.DriverRoot), path.Clean(o.DriverRoot))
 	}
 	return out
+}
+
+// The names of volumes by which it is told what needs them.
+const (
+	claimStateVolume = "claim-state"
+	driverRootVolume = "driver-root"
+)
+
+// Needs is what looks at a volume of a probe's pod: the records, the kubelet's claims
+// alone, or the GPUs. It is empty for what is none of these, as the kubelet's socket,
+// without which there is no answer.
+func Needs(volume string) Look {
+	switch volume {
+	case driverRootVolume:
+		return LookGPUs
+	case claimStateVolume:
+		return LookClaims
+	case "device-plugins", "pods", "plugins", "plugins-registry":
+		return LookRecords
+	}
+	return ""
+}
+
+// Look is a part of a Reach that can be done without.
+type Look string
+
+// The looks, in words for a person.
+const (
+	LookGPUs    Look = "the GPUs"
+	LookRecords Look = "what kubelet and driver have on record"
+	LookClaims  Look = "the kubelet's record of claims"
+)
+
+// Has says that the look is part of the reach.
+func (o Reach) Has(l Look) bool {
+	switch l {
+	case LookGPUs:
+		return o.GPUs
+	case LookRecords:
+		return o.Checkpoints
+	case LookClaims:
+		return o.Checkpoints && o.ClaimState
+	}
+	return false
+}
+
+// Without is the reach without a look and all that it takes.
+func (o Reach) Without(l Look) Reach {
+	switch l {
+	case LookGPUs:
+		o.GPUs, o.Processes, o.RuntimeClass, o.DriverRoot = false, false, "", ""
+	case LookRecords:
+		o.Checkpoints, o.ClaimState = false, false
+	case LookClaims:
+		o.ClaimState = false
+	}
+	return o
 }
 
 // probePod is a pod of node-probe.

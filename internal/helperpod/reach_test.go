@@ -151,3 +151,26 @@ func TestProbeKeepsTheLog(t *testing.T) {
 		t.Errorf("%v; kept %q of a probe that went well", err, kept)
 	}
 }
+
+// Each volume but the socket's goes with the look that needs it.
+func TestWithoutWhatNeedsAVolume(t *testing.T) {
+	has := func(o Reach, volume string) bool {
+		return slices.ContainsFunc(o.mounts(), func(m mount) bool { return m.name == volume })
+	}
+	all := Reach{GPUs: true, DriverRoot: "/run/nvidia/driver", Checkpoints: true, ClaimState: true}
+	for volume, want := range map[string]Look{
+		"pod-resources": "", "device-plugins": LookRecords, "pods": LookRecords, "plugins": LookRecords,
+		"plugins-registry": LookRecords, "claim-state": LookClaims, "driver-root": LookGPUs,
+	} {
+		look := Needs(volume)
+		if look != want {
+			t.Errorf("%s is needed by %q, want %q", volume, look, want)
+		}
+		if less := all.Without(look); !has(all, volume) || has(less, volume) != (look == "") || less.Has(look) {
+			t.Errorf("%s without %q: %+v", volume, look, less)
+		}
+	}
+	if n := len(all.mounts()); n != 7 {
+		t.Errorf("%d volumes, want the 7 that are named here", n)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,10 +49,28 @@ type seenPod struct {
 	gone    bool
 	claims  map[string]seenClaim
 	warning warning
+	// unmounted are the volumes that the kubelet could not mount. Each is told of by an
+	// event of its own, so that the newest does not name all.
+	unmounted map[string]bool
 }
 
 // warning is a warning event about a pod.
 type warning struct{ reason, message string }
+
+// unmountedVolume is how the kubelet names a volume of the pod that it could not mount
+// (pkg/volume/util/operationexecutor/operation_executor.go, generateVolumeMsg, v1.37.2).
+var unmountedVolume = regexp.MustCompile(`for volume "([^"]+)"`)
+
+// volume is the volume that could not be mounted; "" if the warning names none.
+func (w warning) volume() string {
+	if w.reason != "FailedMount" {
+		return ""
+	}
+	if m := unmountedVolume.FindStringSubmatch(w.message); m != nil {
+		return m[1]
+	}
+	return ""
+}
 
 func (w warning) String() string { return reasoned(w.reason, w.message) }
 
@@ -70,6 +89,8 @@ type view struct {
 	claims map[string]seenClaim
 	// warning is the newest warning about the pod; zero if there is none.
 	warning warning
+	// unmounted are the volumes that the warnings name as not mounted.
+	unmounted map[string]bool
 	// trouble says which watch does not work; empty if all of them do.
 	trouble string
 }
@@ -167,7 +188,11 @@ func (s *sighting) seePod(o any, gone bool) {
 func (s *sighting) seeEvent(o any, gone bool) {
 	e := o.(*corev1.Event)
 	if e.Type == corev1.EventTypeWarning && !gone {
-		s.seenLocked(e.InvolvedObject.UID).warning = warning{e.Reason, e.Message}
+		seen := s.seenLocked(e.InvolvedObject.UID)
+		seen.warning = warning{e.Reason, e.Message}
+		if name := seen.warning.volume(); name != "" {
+			seen.unmounted[name] = true
+		}
 	}
 }
 
@@ -192,7 +217,7 @@ func (s *sighting) seeClaim(o any, gone bool) {
 func (s *sighting) seenLocked(uid types.UID) *seenPod {
 	seen := s.pods[uid]
 	if seen == nil {
-		seen = &seenPod{claims: map[string]seenClaim{}}
+		seen = &seenPod{claims: map[string]seenClaim{}, unmounted: map[string]bool{}}
 		s.pods[uid] = seen
 	}
 	return seen
@@ -217,11 +242,12 @@ func (s *sighting) of(uid types.UID) view {
 	defer s.mu.Unlock()
 	seen := s.seenLocked(uid)
 	return view{
-		pod:     seen.pod,
-		gone:    seen.gone,
-		claims:  maps.Clone(seen.claims),
-		warning: seen.warning,
-		trouble: s.troubleLocked(),
+		pod:       seen.pod,
+		gone:      seen.gone,
+		claims:    maps.Clone(seen.claims),
+		warning:   seen.warning,
+		unmounted: maps.Clone(seen.unmounted),
+		trouble:   s.troubleLocked(),
 	}
 }
 

@@ -102,9 +102,19 @@ func terminated(p *corev1.Pod) *corev1.ContainerStateTerminated {
 // cures it is said at nodeprobe's List.
 const remnant = "endpoint not found in cache for a registered resource"
 
-// hopeless is a waiting reason that does not change by itself.
-func hopeless(p *corev1.Pod) bool {
-	for _, s := range p.Status.ContainerStatuses {
+// absent is how the kubelet says that a file or folder of the node is not there, or is
+// not one (pkg/volume/hostpath/host_path.go, checkTypeInternal, v1.37.2).
+const absent = "hostPath type check failed"
+
+// hopeless is what a pod waits for that does not come by itself.
+func hopeless(v view) bool {
+	if v.warning.reason == "FailedMount" && strings.Contains(v.warning.message, absent) {
+		return true
+	}
+	if v.pod == nil {
+		return false
+	}
+	for _, s := range v.pod.Status.ContainerStatuses {
 		if w := s.State.Waiting; w != nil && (w.Reason == "InvalidImageName" || strings.Contains(w.Message, remnant)) {
 			return true
 		}
@@ -130,8 +140,8 @@ func suffix(text string) string {
 // ended waits for a pod that runs to its end.
 func (j *job) ended(v view) (string, error) {
 	kind, what := stage(v)
-	if kind == Deleted || v.pod != nil && hopeless(v.pod) {
-		return "", j.failed(kind, what, nil)
+	if kind == Deleted || kind != Failed && hopeless(v) {
+		return "", j.failed(kind, what, nil).naming(v)
 	}
 	if v.pod != nil && (v.pod.Status.Phase == corev1.PodSucceeded || v.pod.Status.Phase == corev1.PodFailed) {
 		if terminated(v.pod) == nil {

@@ -43,6 +43,7 @@ type world struct {
 
 	mu      sync.Mutex
 	made    int
+	warned  int
 	deleted []types.UID // by precondition
 	reasons []string
 	players sync.WaitGroup
@@ -140,8 +141,12 @@ func (w *world) update(pod *corev1.Pod, change func(*corev1.Pod)) {
 
 // warn records a warning event about the pod.
 func (w *world) warn(pod *corev1.Pod, reason, message string) {
+	w.mu.Lock()
+	w.warned++
+	name := fmt.Sprintf("%s.%d", pod.Name, w.warned)
+	w.mu.Unlock()
 	_, err := w.client.CoreV1().Events(pod.Namespace).Create(context.Background(), &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Name: pod.Name + "." + strings.ToLower(reason)},
+		ObjectMeta:     metav1.ObjectMeta{Name: name},
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Type:           corev1.EventTypeWarning, Reason: reason, Message: message,
 	}, metav1.CreateOptions{})
