@@ -57,12 +57,10 @@ func (h *podHelper) Probe(ctx context.Context, node *corev1.Node, step plan.Step
 		GPUs: true, RuntimeClass: s.RuntimeClass, DriverRoot: s.DriverRoot,
 		Checkpoints: true, ClaimState: cluster.KeepsClaimState(node),
 	}
-	wait := h.wait(node.Name, step, 0)
-	l := lessening{clock: h.deps.Clock, limit: wait.Timeout,
+	what, limit := h.answer(step, 0)
+	l := lessening{clock: h.deps.Clock, limit: limit,
 		probe: func(r helperpod.Reach, limit time.Duration) (*nodeprobe.NodeReport, error) {
-			w := wait
-			w.Timeout = limit
-			return h.runner.Probe(ctx, node.Name, helperpod.ProbeOptions{Wait: w, Reach: r})
+			return h.runner.Probe(ctx, node.Name, helperpod.ProbeOptions{Wait: h.within(node.Name, step, what, limit), Reach: r})
 		},
 		less: func(at helperpod.Look, err error) {
 			h.emit(event.Warned{Stamp: h.stamp(), Node: node.Name, Message: "no look at " + string(at) + ": " + err.Error()})
@@ -86,11 +84,21 @@ func (h *podHelper) Canary(ctx context.Context, node string) (string, error) {
 // wait bounds a pod by the plan's deadline for the step, and reports why it still
 // waits.
 func (h *podHelper) wait(node string, step plan.StepID, i int) helperpod.Wait {
-	what, limit := h.limit(step, i)
+	what, limit := h.answer(step, i)
+	return h.within(node, step, what, limit)
+}
+
+// answer is what a step's pod is waited for, and for how long.
+func (h *podHelper) answer(step plan.StepID, i int) (what string, limit time.Duration) {
 	if step == plan.StepMark || step == plan.StepSettle || step == plan.StepPluginOn || step == plan.StepOpen {
 		// The step's own wait is for something else; the pod has its default.
-		what, limit = "the helper pod to answer", helperpod.DefaultTimeout
+		return "the helper pod to answer", helperpod.DefaultTimeout
 	}
+	return h.limit(step, i)
+}
+
+// within is a wait that is told of as it goes on.
+func (h *podHelper) within(node string, step plan.StepID, what string, limit time.Duration) helperpod.Wait {
 	since := h.deps.Clock.Now()
 	return helperpod.Wait{Timeout: limit, Report: func(reason string) {
 		h.emit(event.Waiting{Stamp: h.stamp(), Node: node, Step: step, For: what, Reason: reason, Since: since, Deadline: since.Add(limit)})

@@ -40,6 +40,7 @@ func TestLookLess(t *testing.T) {
 		both    = unmountable("claim-state", "driver-root")
 		socket  = unmountable("driver-root", "pod-resources")
 		unnamed = unmountable()
+		late    = unmountable("plugins")
 		stuck   = error(&helperpod.Error{Kind: helperpod.NotStarted, Detail: "no runtime"})
 		broken  = error(&helperpod.Error{Kind: helperpod.NoAnswer})
 		seen    = &nodeprobe.NodeReport{Node: "gpu-7"}
@@ -75,6 +76,8 @@ func TestLookLess(t *testing.T) {
 			map[string]error{recordsLess: unnamed}, gpus},
 		{"unnamed, and no runtime", all, []error{unnamed, stuck}, []try{{all, whole}, {gpus, whole}},
 			map[string]error{recordsLess: unnamed}, all},
+		{"no driver root, and folders of which one hears late", all, []error{driver, late, nil}, []try{{all, whole}, {records, whole}, {none, whole - 30*time.Second}},
+			map[string]error{gpusLess: driver, recordsLess: late}, none},
 		{"nothing starts", all, []error{stuck, stuck}, []try{{all, whole}, {records, whole}},
 			map[string]error{gpusLess: stuck}, all},
 		{"no answer", all, []error{broken}, []try{{all, whole}}, nil, all},
@@ -93,8 +96,11 @@ func TestLookLess(t *testing.T) {
 					if err == nil {
 						return seen, nil
 					}
-					if errors.Is(err, stuck) {
+					switch {
+					case errors.Is(err, stuck):
 						clock.SetTime(clock.Now().Add(limit))
+					case errors.Is(err, late):
+						clock.SetTime(clock.Now().Add(30 * time.Second))
 					}
 					return nil, err
 				},

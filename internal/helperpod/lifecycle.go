@@ -96,7 +96,7 @@ func (r *Runner) replace(ctx context.Context, j *job, s *sighting) (own types.UI
 	case there.Labels[gate.ManagedByLabel] != gate.ManagedBy:
 		return "", j.failed(Foreign, "a pod of this name is there already, and not made by dramigrate", nil)
 	}
-	j.wait.report(fmt.Sprintf("removing the pod of an earlier run (%s)", there.Labels[RunLabel]))
+	j.wait.report(fmt.Sprintf("removing the pod of an earlier try, of run %s", there.Labels[RunLabel]))
 	return "", r.remove(ctx, j, s, there.UID)
 }
 

@@ -207,7 +207,9 @@ func TestProbeEndsAtOnce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.node = func(p *corev1.Pod) { tt.node(w, p) }
-			_, err := w.runner.Probe(t.Context(), testNode, ProbeOptions{Wait: w.wait(0)})
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // of a test that fails
+			defer cancel()
+			_, err := w.runner.Probe(ctx, testNode, ProbeOptions{Wait: w.wait(0)})
 			wantError(t, err, tt.kind, tt.says)
 			if _, none := w.deletedUIDs(); !none {
 				t.Error("a pod is left")

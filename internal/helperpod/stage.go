@@ -107,8 +107,8 @@ const remnant = "endpoint not found in cache for a registered resource"
 const absent = "hostPath type check failed"
 
 // hopeless is what a pod waits for that does not come by itself.
-func hopeless(v view) bool {
-	if v.warning.reason == "FailedMount" && strings.Contains(v.warning.message, absent) {
+func hopeless(kind Kind, v view) bool {
+	if kind == NotMounted && strings.Contains(v.warning.message, absent) {
 		return true
 	}
 	if v.pod == nil {
@@ -140,7 +140,7 @@ func suffix(text string) string {
 // ended waits for a pod that runs to its end.
 func (j *job) ended(v view) (string, error) {
 	kind, what := stage(v)
-	if kind == Deleted || kind != Failed && hopeless(v) {
+	if kind == Deleted || hopeless(kind, v) {
 		return "", j.failed(kind, what, nil).naming(v)
 	}
 	if v.pod != nil && (v.pod.Status.Phase == corev1.PodSucceeded || v.pod.Status.Phase == corev1.PodFailed) {
