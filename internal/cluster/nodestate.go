@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/dramigrate/dramigrate/internal/jsonerr"
 )
 
 // NodeState is the annotation StateAnnotation: what the tool is doing with a node,
@@ -70,7 +72,7 @@ func ParseNodeState(node *corev1.Node) (*NodeState, error) {
 	}
 	var s NodeState
 	if err := json.Unmarshal([]byte(raw), &s); err != nil {
-		return nil, fmt.Errorf("node/%s: annotation %s: %w", node.Name, StateAnnotation, err)
+		return nil, fmt.Errorf("node/%s: annotation %s: %w", node.Name, StateAnnotation, jsonerr.Again([]byte(raw), &s, err))
 	}
 	if s.Pool == "" || s.Operation == "" || s.Run == "" {
 		return nil, fmt.Errorf("node/%s: annotation %s: has no pool, operation or run", node.Name, StateAnnotation)

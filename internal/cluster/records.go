@@ -80,7 +80,7 @@ func DecodeJournal(cm *corev1.ConfigMap) (*Journal, error) {
 	}
 	journal := &Journal{}
 	if err := yaml.UnmarshalStrict([]byte(data), journal); err != nil {
-		return nil, fmt.Errorf("%s: %w", object, jsonerr.Plain(err))
+		return nil, fmt.Errorf("%s: %w", object, jsonerr.AgainYAML([]byte(data), journal, err))
 	}
 	if RecordName(journal.Pool) != cm.Name {
 		return nil, fmt.Errorf("%s: is the journal of pool %q", object, journal.Pool)

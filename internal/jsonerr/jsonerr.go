@@ -2,12 +2,13 @@
 package jsonerr
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 // plain is an error in other words.
@@ -60,15 +61,20 @@ func Again(raw []byte, into any, err error) error {
 	if again := json.Unmarshal(raw, into); again != nil {
 		err = again
 	}
-	text := Plain(err)
-	if Mistyped(err) {
-		return text
-	}
 	at := where(reflect.TypeOf(into), raw)
 	if at.path == "" {
-		return text
+		return Plain(err)
 	}
-	return &plain{strings.TrimPrefix(at.path, ".") + ": " + cmp.Or(at.words(), text.Error()), err}
+	return &plain{strings.TrimPrefix(at.path, ".") + ": " + at.words(), err}
+}
+
+// AgainYAML is Again for a text that sigs.k8s.io/yaml has refused.
+func AgainYAML(raw []byte, into any, err error) error {
+	asJSON, broken := yaml.YAMLToJSON(raw)
+	if broken != nil {
+		return Plain(err)
+	}
+	return Again(asJSON, into, err)
 }
 
 func wanted(t reflect.Type, value string) string {

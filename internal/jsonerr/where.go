@@ -83,7 +83,7 @@ func refuses(t reflect.Type, raw json.RawMessage) bool {
 	return json.Unmarshal(raw, reflect.New(t).Interface()) != nil
 }
 
-// words say what must stand there; empty for what is not of a known type.
+// words say what must stand there.
 func (r refusal) words() string {
 	var must string
 	switch r.of {
@@ -94,7 +94,7 @@ func (r refusal) words() string {
 	case reflect.TypeFor[metav1.Duration]():
 		must = "a duration, as 90s or 15m"
 	default:
-		return ""
+		return Plain(json.Unmarshal(r.value, reflect.New(r.of).Interface())).Error()
 	}
 	value := string(r.value)
 	if most := 40; len(value) > most {

@@ -19,8 +19,11 @@ func TestAgain(t *testing.T) {
 			`node.status.conditions[1].lastHeartbeatTime: must be a time, as 2026-01-02T15:04:05Z, is "never"`},
 		{`{"wait": "long"}`, `wait: must be a duration, as 90s or 15m, is "long"`},
 		{`{"wait": "` + strings.Repeat("long", 30) + `"}`, `wait: must be a duration, as 90s or 15m, is "longlonglonglonglonglonglonglonglonglon…`},
+		{`{"node": {"metadata": {"labels": {"a": "b", "nvidia.com/gpu.count": 2}}}}`, "node.metadata.labels[nvidia.com/gpu.count]: must be a text, is a number"},
+		{`{"node": {"spec": {"taints": [{"key": "a"}, {"key": ["b"]}]}}}`, "node.spec.taints[1].key: must be a text, is a list"},
+		{`{"sizes": {"a": 1, "b": 70000}, "name": ["a"]}`, "name: must be a text, is a list"},
+		{`{"sizes": {"a": 1, "b": 70000}}`, "sizes[b]: must be a whole number from 0 to 65535, is the number 70000"},
 		// Nothing of the kind: as Plain has it.
-		{`{"name": ["a"]}`, "name: must be a text, is a list"},
 		{`{"name": "a"`, "unexpected end of JSON input"},
 		{`[]`, "must be a group of fields, is a list"},
 	} {
