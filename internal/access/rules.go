@@ -100,7 +100,7 @@ func (t table) unlock() []Rule {
 // seeLock is what `verify` looks at before it says what to do next.
 func (t table) seeLock() []Rule {
 	r := t.own(leaseGroup, "leases", "to see whether a run of the pool is under way", "get")
-	r.Without = "`verify` names the command that goes on, and not the run that is under way"
+	r.Without = "`verify` cannot tell whether a run is under way, and says so beside the command that goes on"
 	return []Rule{r}
 }
 

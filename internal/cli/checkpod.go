@@ -82,7 +82,8 @@ func (o *checkOptions) runPod(ctx context.Context, ref podRef) error {
 	if err != nil {
 		return err
 	}
-	options := pending.Options{Resource: a.resource, Driver: a.driver, Now: a.Clock().Now()}
+	options := pending.Options{Resource: a.resource, Driver: a.driver}
+	options.Now, _ = a.asOf(s)
 	events, unseen, err := a.podEvents(ctx, pod, written)
 	if err != nil {
 		return err

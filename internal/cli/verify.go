@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/engine"
@@ -144,6 +145,7 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	unseen, _ := s.IsUnknown(cluster.PartLocks)
 	// No verdict rests on these, so that nothing is unknown without them.
 	s.Unknown = slices.DeleteFunc(s.Unknown, func(u cluster.Unknown) bool {
 		return u.Part == cluster.PartJournals || u.Part == cluster.PartLocks
@@ -152,7 +154,9 @@ func (o *verifyOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v := o.app.verify(ctx, s, o.target(s, pool))
+	t := o.target(s, pool)
+	t.Unseen = unseen
+	v := o.app.verify(ctx, s, t)
 	if o.canary || o.probe {
 		if err := o.reach.recall(ctx, o.app, pool.Name); err != nil {
 			return err
@@ -203,32 +207,35 @@ func (a *app) verify(ctx context.Context, s *cluster.Snapshot, t status.Target) 
 	}
 	t.Locks = map[string]cluster.LockInfo{}
 	for _, pool := range status.LockPools(s, t.Pool) {
-		if lock := a.lockOf(ctx, s, pool); lock.Held() {
+		lock, err := a.lockOf(ctx, s, pool)
+		if err != nil {
+			t.Unseen = err.Error()
+		}
+		if lock.Held() {
 			t.Locks[pool] = lock
 		}
 	}
-	if len(t.Locks) == 0 {
+	if len(t.Locks) == 0 && t.Unseen == "" {
 		return v
 	}
 	return status.Verify(ctx, s, t)
 }
 
-// lockOf is the lock of a pool. Only advice depends on it, so that a caller who may not read
-// it gets that of a pool without a run.
-func (a *app) lockOf(ctx context.Context, s *cluster.Snapshot, pool string) cluster.LockInfo {
+// lockOf is the lock of a pool.
+func (a *app) lockOf(ctx context.Context, s *cluster.Snapshot, pool string) (cluster.LockInfo, error) {
 	if a.offline() {
 		lock, _ := s.Lock(pool)
-		return lock
+		return lock, nil
 	}
 	client, err := a.Client()
 	if err != nil {
-		return cluster.LockInfo{}
+		return cluster.LockInfo{}, err
 	}
 	lock, err := engine.Inspect(ctx, client, a.namespace, cluster.RecordName(pool))
-	if err != nil {
-		return cluster.LockInfo{}
+	if apierrors.IsForbidden(err) {
+		return cluster.LockInfo{}, fmt.Errorf("you may not get leases of namespace %s", a.namespace)
 	}
-	return lock
+	return lock, err
 }
 
 // beside is how a verb ends that has an outcome, and beside it a file to write: one that

@@ -106,6 +106,19 @@ func wantExported(t *testing.T, file string, want map[string][]string) {
 	}
 }
 
+// Of two looks the one counts that a person has to act on first: a device in two hands
+// before a step that is missing, and that before what could not be seen.
+func TestWorse(t *testing.T) {
+	order := []int{ExitBlocked, ExitError, ExitUnknown, ExitOK}
+	for i, a := range order {
+		for j, b := range order {
+			if got, want := worse(a, b), order[min(i, j)]; got != want {
+				t.Errorf("worse(%d, %d) is %d, want %d", a, b, got, want)
+			}
+		}
+	}
+}
+
 // The file tells what the exit code does, and the exit code is that without a file.
 func TestVerifyTextfile(t *testing.T) {
 	for _, tt := range []struct {

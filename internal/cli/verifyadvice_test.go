@@ -92,6 +92,8 @@ func TestVerifyAdvisesOfFiles(t *testing.T) {
 		{"a snapshot of a time at which the run was dead", live.stdout, "no run has moved the node: `dramigrate plan gpu-a` says", `"expired": true`},
 		{"what kubectl has written", body,
 			"no run has moved the node; whether she@host/1, who holds the lock of pool gpu-a since 1969-12-31T20:59:30Z, is at it still is not known, as the files do not say when they were made: if not, `dramigrate plan gpu-a` says", `"unknown": true`},
+		{"what kubectl has written, without Leases", withoutLease(body),
+			"no run has moved the node; whether a run is under way is not known, as locks could not be read: ", `"unknown": true`},
 	} {
 		file := filepath.Join(t.TempDir(), "files.yaml")
 		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
@@ -105,6 +107,17 @@ func TestVerifyAdvisesOfFiles(t *testing.T) {
 			t.Errorf("%s: status: exit code %d, want %s\n%s%s", tt.name, o.code, tt.lock, o.stdout, o.err)
 		}
 	}
+}
+
+// withoutLease leaves the Lease out of the objects of a snapshot.
+func withoutLease(text string) string {
+	var out []string
+	for _, doc := range strings.Split(text, "\n---\n") {
+		if !strings.Contains(doc, "kind: Lease\n") {
+			out = append(out, doc)
+		}
+	}
+	return strings.Join(out, "\n---\n")
 }
 
 // leaseOf is the lock of pool gpu-a as a run has renewed it last.

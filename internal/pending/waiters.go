@@ -90,7 +90,7 @@ func (w waiting) counts(p *cluster.Pod) bool {
 		return e.lacking()
 	case p.Terminating:
 		return p.Node != "" && p.Bridge != nil
-	case p.Phase == corev1.PodPending && w.o.Now.Sub(p.Created) > patience:
+	case p.Phase == corev1.PodPending && !e.isYoung():
 		return true
 	}
 	return p.Waiting != "" && !starting(p.Waiting) && !p.Ready

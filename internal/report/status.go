@@ -230,7 +230,7 @@ func lockCell(l *status.Lock) string {
 	case l == nil:
 		return "-"
 	case l.Unknown:
-		return "UNKNOWN, " + Clean(l.Holder)
+		return strings.TrimSuffix("UNKNOWN, "+Clean(l.Holder), ", ")
 	case l.Expired:
 		return "expired, " + Clean(l.Holder)
 	default:

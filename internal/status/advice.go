@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cluster"
 )
@@ -19,9 +21,10 @@ func LockPools(s *cluster.Snapshot, pool cluster.NodePool) []string {
 		}
 	}
 	add(pool.Name)
+	in := sets.New(pool.Nodes...)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		if !slices.Contains(pool.Nodes, n.Name) {
+		if !in.Has(n.Name) {
 			continue
 		}
 		if mark, err := cluster.ParseNodeState(n); err == nil && mark != nil {
@@ -56,6 +59,10 @@ func (v *verifier) then(why, do string, pools ...string) string {
 			during = fmt.Sprintf("a run %s under way%s, by %s: wait for its end, or follow it by %s",
 				v.tense("is", "was"), v.asOf(), who, command("status", pool, "--watch"))
 		}
+	}
+	if other == "" && v.t.Unseen != "" {
+		other = "whether a run is under way is not known, as locks could not be read: " + v.t.Unseen
+		do = prefixed("if none is, ", do)
 	}
 	switch {
 	case during != "":

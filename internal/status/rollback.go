@@ -24,13 +24,14 @@ type Rollback struct {
 
 // rollback judges the pool's nodes that are not as they were before a run.
 func (g *gatherer) rollback(p cluster.NodePool) *Rollback {
+	names := g.namesOf(p)
 	var back []*Node
 	for i := range g.out.Nodes {
 		n := &g.out.Nodes[i]
 		if n.Role == cluster.RoleNew {
 			continue
 		}
-		own := n.Pool == p.Name || n.state == nil && slices.Contains(p.Nodes, n.Name)
+		own := slices.Contains(names, n.Pool) || n.state == nil && slices.Contains(p.Nodes, n.Name)
 		if own && (n.state != nil || n.Mechanism != gate.Plugin) {
 			back = append(back, n)
 		}

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cluster"
@@ -63,7 +64,7 @@ type Pool struct {
 	// that they came from.
 	Into string `json:"into,omitempty"`
 	From string `json:"from,omitempty"`
-	// Lock is nil if nobody holds the pool, or if that could not be read.
+	// Lock is nil if nobody holds the pool.
 	Lock *Lock `json:"lock,omitempty"`
 	// Rollback says whether the pool could be put back; nil if there is nothing to.
 	Rollback *Rollback `json:"rollback,omitempty"`
@@ -71,8 +72,9 @@ type Pool struct {
 	Runs []cluster.RunRecord `json:"runs,omitempty"`
 }
 
-// Lock is a held Lease.
+// Lock is a held Lease, or one of which nothing is known.
 type Lock struct {
+	// Holder is empty if the Lease could not be read.
 	Holder    string    `json:"holder"`
 	Operation string    `json:"operation,omitempty"`
 	Since     time.Time `json:"since,omitzero"`
@@ -80,7 +82,8 @@ type Lock struct {
 	// Expired is true if the holder had not renewed the Lease in time, by our clock or,
 	// of a Snapshot from files, when that was taken.
 	Expired bool `json:"expired,omitempty"`
-	// Unknown is true if that cannot be said, as nobody knows of what time the files are.
+	// Unknown is true if that cannot be said: the Lease could not be read, or nobody knows
+	// of what time the files are.
 	Unknown bool `json:"unknown,omitempty"`
 }
 
@@ -152,7 +155,8 @@ type Options struct {
 
 // New gathers a Status.
 func New(s *cluster.Snapshot, o Options) *Status {
-	g := &gatherer{s: s, o: o, inv: gate.Detect(s), pools: knownPools(s)}
+	known := knownPools(s)
+	g := &gatherer{s: s, o: o, inv: gate.Detect(s), pools: known, known: known}
 	if o.Pool != nil {
 		g.pools = []cluster.NodePool{*o.Pool}
 	}
@@ -173,11 +177,12 @@ func New(s *cluster.Snapshot, o Options) *Status {
 
 // gatherer is one New.
 type gatherer struct {
-	s     *cluster.Snapshot
-	o     Options
-	inv   gate.Inventory
-	pools []cluster.NodePool
-	out   *Status
+	s   *cluster.Snapshot
+	o   Options
+	inv gate.Inventory
+	// pools are those that are told of, known all that there are.
+	pools, known []cluster.NodePool
+	out          *Status
 }
 
 // knownPools are the pools that labels name, and those that only runs know: their
@@ -219,10 +224,15 @@ func (g *gatherer) nodes() {
 		}
 	}
 	views := g.s.Views(nodeNames(g.s)...)
+	var chosen sets.Set[string]
+	if g.o.Pool != nil {
+		chosen = sets.New(g.o.Pool.Nodes...)
+	}
 	for i := range g.s.Nodes {
 		v := views[g.s.Nodes[i].Name]
 		n := g.node(v, poolOf[v.Node.Name])
-		shown := g.o.Pool == nil || n.Pool == g.o.Pool.Name
+		// A node's own record may know the pool that was chosen by another name.
+		shown := g.o.Pool == nil || chosen.Has(n.Name) || n.Pool == g.o.Pool.Name
 		if shown && v.HasDevices(g.o.Resource, g.o.Driver) {
 			g.out.Nodes = append(g.out.Nodes, n)
 		}
@@ -281,10 +291,16 @@ func (g *gatherer) node(v cluster.NodeView, pool string) Node {
 // pool counts the nodes of the pool. A node that carries the mark of another pool is
 // still one of this one's.
 func (g *gatherer) pool(p cluster.NodePool) Pool {
-	row := Pool{Name: p.Name, Selector: p.Selector, Nodes: len(p.Nodes), Lock: g.lock(p.Name)}
-	if j := g.s.Journal(p.Name); j != nil {
-		row.Runs = j.Runs
+	row := Pool{Name: p.Name, Selector: p.Selector, Nodes: len(p.Nodes)}
+	for _, name := range g.namesOf(p) {
+		if row.Lock == nil {
+			row.Lock = g.lock(name)
+		}
+		if j := g.s.Journal(name); j != nil {
+			row.Runs = slices.Concat(row.Runs, j.Runs)
+		}
 	}
+	slices.SortStableFunc(row.Runs, func(a, b cluster.RunRecord) int { return a.Started.Compare(b.Started.Time) })
 	for i := range g.out.Nodes {
 		n := &g.out.Nodes[i]
 		if !slices.Contains(p.Nodes, n.Name) {
@@ -311,8 +327,20 @@ func (g *gatherer) pool(p cluster.NodePool) Pool {
 	return row
 }
 
+// namesOf are the names by which runs know a pool: its own, or, of nodes that were chosen
+// by a selector and a name that no run has used, those in the nodes' records.
+func (g *gatherer) namesOf(p cluster.NodePool) []string {
+	if g.o.Pool == nil || slices.ContainsFunc(g.known, func(k cluster.NodePool) bool { return k.Name == p.Name }) {
+		return []string{p.Name}
+	}
+	return LockPools(g.s, p)
+}
+
 // lock is who holds a pool; nil if nobody does.
 func (g *gatherer) lock(pool string) *Lock {
+	if _, unread := g.s.IsUnknown(cluster.PartLocks); unread {
+		return &Lock{Unknown: true}
+	}
 	lock, held := g.s.Lock(pool)
 	if !held {
 		return nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/words"
@@ -59,7 +61,9 @@ func (g *gatherer) strays() {
 		}
 	}
 	for _, p := range g.pools {
-		g.gone(p.Name)
+		for _, name := range g.namesOf(p) {
+			g.gone(name)
+		}
 	}
 	g.gatesOpen()
 }
@@ -201,7 +205,7 @@ func (g *gatherer) leftPool(n *Node) *Stray {
 	if n.state == nil || n.Role == cluster.RoleNew {
 		return nil
 	}
-	for _, p := range g.pools {
+	for _, p := range g.known {
 		if p.Name == n.Pool && slices.Contains(p.Nodes, n.Name) && g.selects(p, n.Name) {
 			return nil
 		}
@@ -216,8 +220,9 @@ func (g *gatherer) selects(p cluster.NodePool, node string) bool {
 	if p.Selector == "" {
 		return false
 	}
-	chosen, err := cluster.SelectPool(g.s, p.Name, p.Selector)
-	return err == nil && slices.Contains(chosen.Nodes, node)
+	selector, err := labels.Parse(p.Selector)
+	n, there := g.s.Node(node)
+	return err == nil && there && selector.Matches(labels.Set(n.Labels))
 }
 
 func (g *gatherer) gone(pool string) {

@@ -82,13 +82,15 @@ type Target struct {
 	// Locks are those of LockPools, by pool. While a run is under way no command has to
 	// be advised.
 	Locks map[string]cluster.LockInfo
+	// Unseen says why locks could not be read; empty if they were.
+	Unseen string
 	// Chosen are the arguments that chose the pool; `dramigrate plan` takes the same.
 	Chosen []string
 }
 
 // Verify looks at every node of the pool that has devices, from the API alone.
 func Verify(ctx context.Context, s *cluster.Snapshot, t Target) *Verification {
-	v := &verifier{s: s, t: t, inv: gate.Detect(s)}
+	v := &verifier{s: s, t: t, inv: gate.Detect(s), locks: LockPools(s, t.Pool)}
 	v.resources = v.inv.ResourcesWith(t.Resource)
 	out := &Verification{
 		APIVersion: cluster.APIVersion, Kind: VerificationKind,
@@ -165,6 +167,7 @@ type verifier struct {
 	t         Target
 	inv       gate.Inventory
 	resources []string
+	locks     []string // the pools of LockPools
 }
 
 // look answers OK without a reason, Failed with one, and Unknown if one of the parts
@@ -230,7 +233,7 @@ func (v *verifier) settled(n cluster.NodeView) Look {
 		why = err.Error()
 	case mark == nil:
 		if at, _ := v.gateOf(n.Node).StateOf(n.Node.Labels); at == gate.DRA { // by other hands
-			why = v.then("no run has recorded it", "", LockPools(v.s, v.t.Pool)...)
+			why = v.then("no run has recorded it", "", v.locks...)
 			break
 		}
 		// Whether it can be moved, and by which command, takes a plan.
@@ -238,7 +241,7 @@ func (v *verifier) settled(n cluster.NodeView) Look {
 		if len(v.t.Chosen) > 0 {
 			do = "`" + words.Shell(append([]string{"dramigrate", "plan"}, v.t.Chosen...)...) + "` says whether the pool can be moved, and how"
 		}
-		why = v.then("no run has moved the node", do, LockPools(v.s, v.t.Pool)...)
+		why = v.then("no run has moved the node", do, v.locks...)
 	case mark.SettledAt == nil:
 		why = v.then(fmt.Sprintf("run %s has not settled the node", mark.Run),
 			command(plan.Operation(mark.Operation).Verb(), mark.Pool)+" goes on with it", mark.Pool, v.t.Pool.Name)

@@ -42,6 +42,10 @@ func TestWaiting(t *testing.T) {
 	if w := New(s, options).Waiting; w != nil {
 		t.Errorf("waiting %+v after 29 s", w)
 	}
+	options.Now = now.Add(-time.Hour)
+	if w := New(s, options).Waiting; w == nil || len(w.Owners) != 1 {
+		t.Errorf("waiting %+v, want the pod that is of newer files than the nodes", w)
+	}
 	other := cluster.NodePool{Name: "gpu-b"}
 	options.Now, options.Pool = now, &other
 	if w := New(s, options).Waiting; w != nil {
