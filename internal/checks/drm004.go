@@ -1,7 +1,6 @@
 package checks
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm004() Check {
@@ -44,8 +44,8 @@ func drm004() Check {
 			if in.Operation == Prepare {
 				severity, unseen = Warning, Warning
 			}
-			move := fmt.Sprintf("make a new pool whose nodes bring no plugin, with the label %s=%s, and move the workloads there: `dramigrate plan %s --into NEWPOOL`",
-				gate.AllocationLabel, gate.ValueDRA, cmp.Or(in.Pool.Name, "POOL"))
+			move := fmt.Sprintf("make a new pool whose nodes bring no plugin, with the label %s=%s, and move the workloads there: %s",
+				gate.AllocationLabel, gate.ValueDRA, words.Command("plan", in.Pool.Name, "--into", "NEWPOOL"))
 			return append(
 				bare.findings(in, Finding{
 					Code: "DRM004", Severity: severity,

@@ -59,7 +59,7 @@ func drm010() Check {
 			}
 			with := func(s Severity) Finding { f := base; f.Severity = s; return f }
 			mend := Finding{Code: "DRM010", Severity: Warning, Remedy: "this run ends it; cordon the node until then, and run apply or rollback on its pool"}
-			ghost := Finding{Code: "DRM010", Severity: Blocker, Remedy: "its kubelet says once that a plugin is gone for good, and that was lost: `kubectl patch node NODE --subresource=status --type=merge -p '{\"status\":{\"capacity\":{\"" + in.Resource + "\":\"0\"}}}'` says it"}
+			ghost := Finding{Code: "DRM010", Severity: Blocker, Remedy: "its kubelet says once that a plugin is gone for good, and that was lost: `kubectl patch node NODE --subresource=status --type=merge -p " + words.Quoted(`{"status":{"capacity":{"`+in.Resource+`":"0"}}}`) + "` says it"}
 			shut := ghost
 			shut.Severity = Warning
 			return slices.Concat(ghosts[false].findings(in, ghost), ghosts[true].findings(in, shut), open.findings(in, with(Blocker)), closed.findings(in, with(Warning)), mended.findings(in, mend), elsewhere.findings(Input{}, with(Warning)))

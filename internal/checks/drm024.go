@@ -69,7 +69,7 @@ func rollBack(pools []string) string {
 	case 0:
 		return "roll its pool back first: `dramigrate rollback POOL`"
 	case 1:
-		return "roll the pool back first: `dramigrate rollback " + pools[0] + "`"
+		return "roll the pool back first: " + words.Command("rollback", pools[0])
 	default:
 		return fmt.Sprintf("roll the pools %s back first: `dramigrate rollback POOL` for each", few(pools))
 	}

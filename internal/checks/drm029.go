@@ -5,6 +5,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm029() Check {
@@ -55,7 +56,7 @@ func (in Input) noState(v cluster.NodeView) *Finding {
 	case own != gate.Plugin:
 		return &Finding{Severity: Blocker,
 			Message: fmt.Sprintf("%s, and no record says what it was before", have(off)),
-			Remedy:  "put the node back first: `dramigrate rollback " + in.Pool.Name + "`"}
+			Remedy:  "put the node back first: " + words.Command("rollback", in.Pool.Name)}
 	case off.Have == "" && off.Want != "" && !off.Present && !v.HasDevices(in.Resource, in.Driver) && shows(v.Node, in.Resource) == "":
 		return nil // a node without GPUs, to which the vendor's controller gives no labels
 	case off.Have == "" && off.Want != "":

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm033() Check {
@@ -78,7 +79,7 @@ func severalReleases(names []string, versions map[string]string, object, selecto
 	for _, minor := range slices.Sorted(maps.Keys(nodes)) {
 		found = append(found, fmt.Sprintf("%s on %s", minor, nodeList(nodes[minor])))
 	}
-	whose, show := "its kubelets", "`kubectl get nodes -l '"+selector+"'`"
+	whose, show := "its kubelets", "`kubectl get nodes -l "+words.Quoted(selector)+"`"
 	if object == allNodes {
 		whose, show = "the kubelets of nodes that no label puts into a pool", "`kubectl get nodes`"
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm055() Check {
@@ -26,7 +27,7 @@ func drm055() Check {
 			return []Finding{{
 				Code: "DRM055", Severity: Blocker, Object: in.poolObject(),
 				Message: fmt.Sprintf("its workloads went into pool %s, or are on their way there", into.Name),
-				Remedy:  fmt.Sprintf("`dramigrate apply %[1]s --into %[2]s` goes on, `dramigrate rollback %[1]s` goes back", in.Pool.Name, into.Name),
+				Remedy:  words.Command("apply", in.Pool.Name, "--into", into.Name) + " goes on, " + words.Command("rollback", in.Pool.Name) + " goes back",
 			}}
 		},
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/vendor"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm057() Check {
@@ -31,7 +32,7 @@ func drm057() Check {
 			if other := in.otherDevices(); len(other) > 0 {
 				f.Message += "; nodes have " + few(other)
 				if driver, known := vendor.DriverOf(other[0]); known && driver != in.Driver {
-					f.Remedy = fmt.Sprintf("name what is meant: --resource %s --driver %s", other[0], driver)
+					f.Remedy = "name what is meant: " + words.Shell("--resource", other[0], "--driver", driver)
 				}
 			}
 			return []Finding{f}

@@ -1,6 +1,10 @@
 package checks
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/dramigrate/dramigrate/internal/words"
+)
 
 func drm059() Check {
 	return Check{
@@ -25,15 +29,8 @@ func drm059() Check {
 			}
 			return groups.findings(in, Finding{
 				Code: "DRM059", Severity: Warning,
-				Remedy: "`dramigrate probe " + orPool(in.Pool.Name) + " --save DIR`, into a folder without the old reports",
+				Remedy: words.Command("probe", in.Pool.Name, "--save", "DIR") + ", into a folder without the old reports",
 			})
 		},
 	}
-}
-
-func orPool(name string) string {
-	if name == "" {
-		return "POOL"
-	}
-	return name
 }

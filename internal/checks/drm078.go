@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm078() Check {
@@ -41,7 +42,7 @@ func drm078() Check {
 				f := base
 				f.Severity, f.Object = Info, "secret/"+in.Namespace+"/"+in.PullSecret
 				f.Message = "whether the pull secret is there cannot be known: the tool asks for no right to read Secrets"
-				f.Remedy = fmt.Sprintf("`kubectl -n %s get secret %s`", in.Namespace, in.PullSecret)
+				f.Remedy = "`" + words.Shell("kubectl", "-n", in.Namespace, "get", "secret", in.PullSecret) + "`"
 				out = append(out, f)
 			}
 			return out

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/gpuid"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 func drm093() Check {
@@ -43,7 +44,7 @@ func drm093() Check {
 			}
 			return append(out, open.findings(in, Finding{
 				Code: "DRM093", Severity: Info,
-				Remedy: "`dramigrate probe " + orPool(in.Pool.Name) + " -o wide` shows what each node can tell; the run compares once more when the driver publishes",
+				Remedy: words.Command("probe", in.Pool.Name, "-o", "wide") + " shows what each node can tell; the run compares once more when the driver publishes",
 			})...)
 		},
 	}

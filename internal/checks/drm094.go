@@ -1,6 +1,9 @@
 package checks
 
-import "github.com/dramigrate/dramigrate/internal/cluster"
+import (
+	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
+)
 
 func drm094() Check {
 	return Check{
@@ -29,7 +32,7 @@ func drm094() Check {
 			}
 			return open.findings(in, Finding{
 				Code: "DRM094", Severity: Unknown,
-				Remedy: "`dramigrate probe " + orPool(in.Pool.Name) + " --save DIR`, into a folder without the old reports; the run asks each node itself, too",
+				Remedy: words.Command("probe", in.Pool.Name, "--save", "DIR") + ", into a folder without the old reports; the run asks each node itself, too",
 			})
 		},
 	}

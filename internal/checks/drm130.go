@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // The names that a ResourceQuota counts claims by (pkg/quota/v1/evaluator/core/
@@ -137,6 +138,6 @@ func limited(q *corev1.ResourceQuota, key corev1.ResourceName, n int64, otherwis
 // raise is the command that gives a quota room for then, with a tenth to spare.
 func raise(q *corev1.ResourceQuota, key corev1.ResourceName, then int64) string {
 	limit := (then*100 + nearlyFullPercent - 1) / nearlyFullPercent
-	return fmt.Sprintf("`kubectl patch resourcequota %s -n %s --type merge -p '{\"spec\":{\"hard\":{%q:\"%d\"}}}'`",
-		q.Name, q.Namespace, string(key), limit)
+	return fmt.Sprintf("`kubectl patch resourcequota %s -n %s --type merge -p %s`",
+		q.Name, q.Namespace, words.Quoted(fmt.Sprintf(`{"spec":{"hard":{%q:"%d"}}}`, string(key), limit)))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/vendor"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 const (
@@ -102,7 +103,7 @@ func (in Input) classRemedy(resource string) string {
 		expression = fmt.Sprintf(`device.driver == %q && device.attributes[%q].type == "gpu" && device.attributes[%q].productName == "PRODUCT"`, in.Driver, in.Driver, in.Driver)
 		after = "; PRODUCT is the productName that `kubectl get resourceslices -o yaml` shows for these GPUs"
 	}
-	return "`echo '" + classJSON(resource, expression) + "' | kubectl create -f -`" + after
+	return "`echo " + words.Quoted(classJSON(resource, expression)) + " | kubectl create -f -`" + after
 }
 
 func classJSON(resource, expression string) string {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // provider is who makes a node: by which group, and how that is told something.
@@ -33,11 +35,11 @@ func providerOf(n *corev1.Node) (provider, bool) {
 		return provider{
 			name: "GKE", group: g, fromZero: true,
 			label: func(pairs string) string {
-				return fmt.Sprintf("`gcloud container node-pools update %s --cluster CLUSTER --location LOCATION --node-labels=%s`, with the labels that the pool has now in it as well, for the flag replaces them", g, pairs)
+				return fmt.Sprintf("`gcloud container node-pools update %s --cluster CLUSTER --location LOCATION --node-labels=%s`, with the labels that the pool has now in it as well, for the flag replaces them", words.Shell(g), pairs)
 			},
 			effect: "it labels the nodes that are there at once",
 			pause: func(int) string {
-				return fmt.Sprintf("`gcloud container node-pools update %s --cluster CLUSTER --location LOCATION --no-enable-autoscaling`", g)
+				return fmt.Sprintf("`gcloud container node-pools update %s --cluster CLUSTER --location LOCATION --no-enable-autoscaling`", words.Shell(g))
 			},
 		}, true
 	case l["karpenter.sh/nodepool"] != "" && karpenterNode(n):
@@ -45,11 +47,11 @@ func providerOf(n *corev1.Node) (provider, bool) {
 		return provider{
 			name: "Karpenter", group: g,
 			label: func(pairs string) string {
-				return fmt.Sprintf("`kubectl patch nodepool %s --type merge -p '"+`{"spec":{"template":{"metadata":{"labels":{%s}}}}}`+"'`", g, jsonPairs(pairs))
+				return fmt.Sprintf("`kubectl patch nodepool %s --type merge -p '"+`{"spec":{"template":{"metadata":{"labels":{%s}}}}}`+"'`", words.Shell(g), jsonPairs(pairs))
 			},
 			effect: "its nodes have then drifted from the NodePool, and Karpenter replaces them as its disruption budgets allow",
 			pause: func(int) string {
-				return fmt.Sprintf("`kubectl patch nodepool %s --type merge -p '"+`{"spec":{"disruption":{"budgets":[{"nodes":"0"}]}}}`+"'`, after noting the budgets that it has", g)
+				return fmt.Sprintf("`kubectl patch nodepool %s --type merge -p '"+`{"spec":{"disruption":{"budgets":[{"nodes":"0"}]}}}`+"'`, after noting the budgets that it has", words.Shell(g))
 			},
 		}, true
 	case l["eks.amazonaws.com/nodegroup"] != "":
@@ -57,11 +59,11 @@ func providerOf(n *corev1.Node) (provider, bool) {
 		return provider{
 			name: "EKS", group: g,
 			label: func(pairs string) string {
-				return fmt.Sprintf("`aws eks update-nodegroup-config --cluster-name CLUSTER --nodegroup-name %s --labels 'addOrUpdateLabels={%s}'`", g, pairs)
+				return fmt.Sprintf("`aws eks update-nodegroup-config --cluster-name CLUSTER --nodegroup-name %s --labels 'addOrUpdateLabels={%s}'`", words.Shell(g), pairs)
 			},
 			effect: "it labels the nodes that are there, too",
 			pause: func(nodes int) string {
-				return fmt.Sprintf("`aws eks update-nodegroup-config --cluster-name CLUSTER --nodegroup-name %s --scaling-config minSize=%d,maxSize=%d,desiredSize=%d`", g, nodes, nodes, nodes)
+				return fmt.Sprintf("`aws eks update-nodegroup-config --cluster-name CLUSTER --nodegroup-name %s --scaling-config minSize=%d,maxSize=%d,desiredSize=%d`", words.Shell(g), nodes, nodes, nodes)
 			},
 		}, true
 	case l["alpha.eksctl.io/nodegroup-name"] != "":
@@ -73,7 +75,7 @@ func providerOf(n *corev1.Node) (provider, bool) {
 			},
 			effect: "nodes that are there keep the labels they have",
 			pause: func(nodes int) string {
-				return fmt.Sprintf("`eksctl scale nodegroup --cluster CLUSTER --name %s --nodes %d --nodes-min %d --nodes-max %d`", g, nodes, nodes, nodes)
+				return fmt.Sprintf("`eksctl scale nodegroup --cluster CLUSTER --name %s --nodes %d --nodes-min %d --nodes-max %d`", words.Shell(g), nodes, nodes, nodes)
 			},
 		}, true
 	case l["kubernetes.azure.com/agentpool"] != "":
@@ -81,11 +83,11 @@ func providerOf(n *corev1.Node) (provider, bool) {
 		return provider{
 			name: "AKS", group: g,
 			label: func(pairs string) string {
-				return fmt.Sprintf("`az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name %s --labels %s`, with the labels that the pool has now as well, for the flag replaces them", g, strings.ReplaceAll(pairs, ",", " "))
+				return fmt.Sprintf("`az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name %s --labels %s`, with the labels that the pool has now as well, for the flag replaces them", words.Shell(g), strings.ReplaceAll(pairs, ",", " "))
 			},
 			effect: "it labels the nodes that are there at once",
 			pause: func(int) string {
-				return fmt.Sprintf("`az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name %s --disable-cluster-autoscaler`", g)
+				return fmt.Sprintf("`az aks nodepool update --resource-group GROUP --cluster-name CLUSTER --name %s --disable-cluster-autoscaler`", words.Shell(g))
 			},
 		}, true
 	case n.Annotations[openShiftMachine] != "":
@@ -93,7 +95,7 @@ func providerOf(n *corev1.Node) (provider, bool) {
 		return provider{
 			name: "OpenShift's Machine API", group: g, fromZero: true,
 			label: func(pairs string) string {
-				return fmt.Sprintf("`oc -n openshift-machine-api patch machineset %s --type merge -p '"+`{"spec":{"template":{"spec":{"metadata":{"labels":{%s}}}}}}`+"'`", g, jsonPairs(pairs))
+				return fmt.Sprintf("`oc -n openshift-machine-api patch machineset %s --type merge -p '"+`{"spec":{"template":{"spec":{"metadata":{"labels":{%s}}}}}}`+"'`", words.Shell(g), jsonPairs(pairs))
 			},
 			effect: "nodes that are there keep the labels they have",
 			pause: func(int) string {

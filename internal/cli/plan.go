@@ -10,6 +10,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/plan"
 	"github.com/dramigrate/dramigrate/internal/report"
 	"github.com/dramigrate/dramigrate/internal/wholefile"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 type planOptions struct {
@@ -133,8 +134,8 @@ func (o *planOptions) save(p *plan.Plan) error {
 	}
 	more := ""
 	if p.Operation == plan.Prepare && o.flags.manifests != "" {
-		more = " --driver-manifests " + o.flags.manifests
+		more = " " + words.Shell("--driver-manifests", o.flags.manifests)
 	}
-	fmt.Fprintf(o.app.Err, "Saved to %s. To run it: %s %s %s%s\n", o.out, o.app.name, o.verb, o.out, more)
+	fmt.Fprintf(o.app.Err, "Saved to %s. To run it: %s %s %s%s\n", o.out, o.app.name, o.verb, words.Shell(o.out), more)
 	return nil
 }

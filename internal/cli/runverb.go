@@ -14,6 +14,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/event"
 	"github.com/dramigrate/dramigrate/internal/plan"
 	"github.com/dramigrate/dramigrate/internal/report"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // Runner runs a plan; it is the engine but in tests.
@@ -227,7 +228,8 @@ func (a *app) next(p *plan.Plan) {
 	case plan.Prepare:
 		fmt.Fprintf(a.Err, "Prepared. Next: %[1]s pools, then %[1]s plan POOL\n", a.name)
 	case plan.Migrate:
-		fmt.Fprintf(a.Err, "Pool %[1]s is on DRA. Look: %[2]s verify %[1]s. Back: %[2]s rollback %[1]s\n", report.Clean(p.Pool.Name), a.name)
+		pool := report.Clean(p.Pool.Name)
+		fmt.Fprintf(a.Err, "Pool %[1]s is on DRA. Look: %[3]s verify %[2]s. Back: %[3]s rollback %[2]s\n", pool, words.Shell(pool), a.name)
 	case plan.Rollback:
 		fmt.Fprintf(a.Err, "Pool %s is on the device plugin again, as it was.\n", report.Clean(p.Pool.Name))
 	case plan.Unprepare:
@@ -242,5 +244,5 @@ func (a *app) nextInto(p *plan.Plan) {
 		fmt.Fprintf(a.Err, "Pool %s is open again, as it was. The nodes of pool %s stay closed.\n", pool, into)
 		return
 	}
-	fmt.Fprintf(a.Err, "The workloads of pool %[1]s went into pool %[2]s; its nodes stay closed, and may be removed. Look: %[3]s verify %[1]s. Back, as long as they are there: %[3]s rollback %[1]s\n", pool, into, a.name)
+	fmt.Fprintf(a.Err, "The workloads of pool %[1]s went into pool %[2]s; its nodes stay closed, and may be removed. Look: %[4]s verify %[3]s. Back, as long as they are there: %[4]s rollback %[3]s\n", pool, into, words.Shell(pool), a.name)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/plan"
 	"github.com/dramigrate/dramigrate/internal/report"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // savedPlanHelp tells in the long help of the verbs what becomes of a saved plan.
@@ -97,7 +98,7 @@ func (o *runOptions) fromFile(cmd *cobra.Command) (*planner, *plan.Plan, error) 
 func (o *runOptions) otherOperation(saved *plan.Plan) error {
 	pool := ""
 	if saved.Pool != nil && !o.shared() {
-		pool = " " + saved.Pool.Name
+		pool = " " + words.Shell(saved.Pool.Name)
 	} else if !o.shared() {
 		pool = " POOL"
 	}
@@ -176,7 +177,7 @@ func unlockOf(pool string) string {
 	if pool == "" {
 		return "dramigrate unlock --shared"
 	}
-	return "dramigrate unlock " + pool
+	return words.Shell("dramigrate", "unlock", pool)
 }
 
 // tell says what is not as it was when the plan was reviewed.

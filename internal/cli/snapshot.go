@@ -16,6 +16,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/offline"
 	"github.com/dramigrate/dramigrate/internal/report"
 	"github.com/dramigrate/dramigrate/internal/wholefile"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 type snapshotOptions struct {
@@ -133,7 +134,7 @@ func (o *snapshotOptions) summary(s *cluster.Snapshot, objects map[string]int) {
 		fmt.Fprintf(w, "Warning: %s\n", report.Clean(u.Part+" could not be read and will be unknown in plans: "+u.Reason))
 	}
 	if o.out != "" {
-		fmt.Fprintf(w, "To plan from it: dramigrate plan POOL --from %s\n", o.out)
+		fmt.Fprintf(w, "To plan from it: dramigrate plan POOL --from %s\n", words.Shell(o.out))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/engine"
 	"github.com/dramigrate/dramigrate/internal/report"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 type unlockOptions struct {
@@ -92,12 +93,12 @@ func (o *unlockOptions) run(ctx context.Context) error {
 	case named && o.holder != info.Holder && o.holder != holder:
 		return withCode(ExitLocked, "lease %s/%s: is held by %s, not by %s; nothing was taken", info.Namespace, info.Name, holder, o.holder)
 	case !o.yes && !a.InTTY && !named && !expired:
-		return usageError("there is no terminal to ask on: give --yes and --holder '%s' to take the lock, which has not expired", holder)
+		return usageError("there is no terminal to ask on: give --yes and --holder %s to take the lock, which has not expired", words.Quoted(holder))
 	case !o.yes && !a.InTTY:
 		return usageError("there is no terminal to ask on: give --yes to take the lock from %s", holder)
 	case o.yes && !named && !expired:
-		return withCode(ExitLocked, "lease %s/%s: %s may be alive: its lock expires at %s unless it is renewed, and --yes alone takes one that has expired; wait until then, or add --holder '%s' to take it all the same",
-			info.Namespace, info.Name, holder, expires, holder)
+		return withCode(ExitLocked, "lease %s/%s: %s may be alive: its lock expires at %s unless it is renewed, and --yes alone takes one that has expired; wait until then, or add --holder %s to take it all the same",
+			info.Namespace, info.Name, holder, expires, words.Quoted(holder))
 	}
 	if !o.yes {
 		want := o.pool
@@ -117,8 +118,8 @@ func (o *unlockOptions) run(ctx context.Context) error {
 	var locked *engine.LockedError
 	switch {
 	case errors.As(err, &locked) && locked.Holder == info.Holder && locked.Epoch == info.Epoch:
-		return withCode(ExitLocked, "lease %s/%s: %s may be alive: its lock, which had expired by this machine's clock, changed while it was watched; nothing was taken: look at it again, or add --holder '%s' to take it all the same",
-			info.Namespace, info.Name, holder, holder)
+		return withCode(ExitLocked, "lease %s/%s: %s may be alive: its lock, which had expired by this machine's clock, changed while it was watched; nothing was taken: look at it again, or add --holder %s to take it all the same",
+			info.Namespace, info.Name, holder, words.Quoted(holder))
 	case locked != nil:
 		return withCode(ExitLocked, "lease %s/%s: is not as it was shown any more: %s holds it, until %s unless it is renewed; nothing was taken: look at it again",
 			info.Namespace, info.Name, report.Clean(locked.Holder), locked.ExpiresAt.UTC().Format(time.RFC3339))

@@ -14,6 +14,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/event"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // sharedLockWait is how long a pool's run waits for another that edits shared
@@ -208,9 +209,9 @@ func (s *session) recordEnd(ctx context.Context, pool string, err error) error {
 func (s *session) hint() string {
 	switch s.plan.Operation {
 	case plan.Migrate:
-		return fmt.Sprintf("run `%s` to go on, or `dramigrate rollback %s` to go back", s.plan.Command(), s.plan.Pool.Name)
+		return fmt.Sprintf("run `%s` to go on, or %s to go back", s.plan.Command(), words.Command("rollback", s.plan.Pool.Name))
 	case plan.Rollback:
-		return fmt.Sprintf("run `dramigrate rollback %s` to go on", s.plan.Pool.Name)
+		return fmt.Sprintf("run %s to go on", words.Command("rollback", s.plan.Pool.Name))
 	}
 	return fmt.Sprintf("run `dramigrate %s` to go on", s.plan.Operation)
 }

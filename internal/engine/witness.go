@@ -9,6 +9,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/nodeprobe"
 	"github.com/dramigrate/dramigrate/internal/plan"
 	"github.com/dramigrate/dramigrate/internal/poolprobe"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // probe asks the node for its own word. A device that is in two hands there is an error
@@ -37,7 +38,8 @@ func (n *nodeRun) probe(ctx context.Context, step plan.StepID) (*nodeprobe.NodeR
 	}
 	if why := doubly(&judged, nodeprobe.DoubleAdvertised); why != "" {
 		if step != plan.StepProbeBefore {
-			return nil, fmt.Errorf("a device is offered by both mechanisms, by the node's own word: %s; next: `dramigrate probe %s --node %s -o wide` shows who offers it", why, n.plan.Pool.Name, n.ref.Name)
+			return nil, fmt.Errorf("a device is offered by both mechanisms, by the node's own word: %s; next: %s shows who offers it", why,
+				words.Command("probe", n.plan.Pool.Name, "--node", n.ref.Name, "-o", "wide"))
 		}
 		// The node is closed, and turning the plugin off is what ends it.
 		n.emit(event.Warned{Stamp: n.stamp(), Node: n.ref.Name, Message: "offered by both mechanisms until the plugin is off: " + why})

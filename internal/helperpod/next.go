@@ -5,13 +5,15 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // next is what a person can type to see more or to go on. The pod itself is gone by
 // then, so it names what stays: events, nodes, slices.
 func (j *job) next(kind Kind, err error) string {
 	namespace, name, _ := strings.Cut(j.ref(), "/")
-	slices := fmt.Sprintf("kubectl get resourceslices --field-selector spec.driver=%s,spec.nodeName=%s -o yaml", j.driver, j.node)
+	slices := words.Shell("kubectl", "get", "resourceslices", "--field-selector", "spec.driver="+j.driver+",spec.nodeName="+j.node, "-o", "yaml")
 	driverPods := fmt.Sprintf("kubectl get pods --all-namespaces -o wide --field-selector spec.nodeName=%s", j.node)
 	switch kind {
 	case Interrupted:

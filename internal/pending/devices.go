@@ -84,7 +84,7 @@ func (e *exam) mapIt(resource string, on []place) string {
 		return fmt.Sprintf("have the plugin that serves %s run, or make a DeviceClass with extendedResourceName: %s", resource, resource)
 	}
 	if len(on) > 0 {
-		return fmt.Sprintf("`dramigrate apply %s` makes the class, or the driver's chart does", e.poolOf(on[0].node.Name))
+		return words.Command("apply", e.poolOf(on[0].node.Name)) + " makes the class, or the driver's chart does"
 	}
 	return "have the plugin run on such nodes, or move them by `dramigrate apply POOL`, which makes the class"
 }
@@ -161,7 +161,8 @@ func nodesClosed(e *exam) *Diagnosis {
 		}
 		if switching != "" {
 			pool := e.poolOf(switching)
-			out.Remedy = fmt.Sprintf("wait for the run that is at work there: `dramigrate status %s`; if none is, `dramigrate apply %s` or `dramigrate rollback %s` goes on", pool, pool, pool)
+			out.Remedy = fmt.Sprintf("wait for the run that is at work there: %s; if none is, %s or %s goes on",
+				words.Command("status", pool), words.Command("apply", pool), words.Command("rollback", pool))
 		}
 		return out
 	}
@@ -220,7 +221,7 @@ func noSlices(e *exam) *Diagnosis {
 		out.Evidence = append(out.Evidence, untilTold(lines)...)
 		out.Remedy = "see why the driver does not publish: its pod's log; `kubectl get resourceslices` shows what is published"
 		if len(bare) > 0 {
-			out.Remedy += fmt.Sprintf("; `dramigrate verify %s` says what else is missing", e.poolOf(bare[0].node.Name))
+			out.Remedy += "; " + words.Command("verify", e.poolOf(bare[0].node.Name)) + " says what else is missing"
 		}
 		return out
 	}, cluster.PartSlices)
@@ -257,7 +258,7 @@ func pluginFull(e *exam) *Diagnosis {
 		out := &Diagnosis{Cause: PluginFull, Certain: true,
 			Why: fmt.Sprintf("allocatable %s is still above 0 on %s: the plugin is asked there, it is full, and the driver's free devices are passed over",
 				s.resource, nodes(names(both))),
-			Remedy: fmt.Sprintf("one of the two has to leave: cordon %s, then `dramigrate status %s` says which should not be there", nodes(names(both)), e.poolOf(both[0].node.Name))}
+			Remedy: fmt.Sprintf("one of the two has to leave: cordon %s, then %s says which should not be there", nodes(names(both)), words.Command("status", e.poolOf(both[0].node.Name)))}
 		for i := range both {
 			p := &both[i]
 			out.Evidence = append(out.Evidence, fmt.Sprintf("%s: allocatable %s is %d, pods ask for %d; %d of %d devices of %s are in no claim",

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // starting says that a waiting reason is one of every pod that starts.
@@ -126,8 +127,8 @@ func refusedByOldKubelet(e *exam) *Diagnosis {
 	return &Diagnosis{Cause: OldKubelet, Certain: true,
 		Why:      fmt.Sprintf("the kubelet of node/%s is %s: below 1.36 it does not know that DRA serves the pod, and refuses it", e.pod.Node, old),
 		Evidence: []string{fmt.Sprintf("status %s: %s", e.pod.Reason, e.pod.Message), "served by claim " + e.pod.Bridge.Claim},
-		Remedy: fmt.Sprintf("close the node (`kubectl cordon %s`), then upgrade its kubelet to 1.36 or later, or put its pool back: `dramigrate rollback %s`",
-			e.pod.Node, e.poolOf(e.pod.Node))}
+		Remedy: fmt.Sprintf("close the node (`kubectl cordon %s`), then upgrade its kubelet to 1.36 or later, or put its pool back: %s",
+			e.pod.Node, words.Command("rollback", e.poolOf(e.pod.Node)))}
 }
 
 // refused is a pod that the scheduler bound by a number that the kubelet had not.
@@ -150,7 +151,7 @@ func ranWithout(e *exam) *Diagnosis {
 	return &Diagnosis{Cause: OldKubelet,
 		Why:      fmt.Sprintf("it runs without its devices, unless the gate DRAExtendedResource is on in the kubelet of node/%s: that is %s, and does not know them by itself below 1.36", e.pod.Node, old),
 		Evidence: []string{"served by claim " + e.pod.Bridge.Claim},
-		Remedy:   fmt.Sprintf("look into the container (nvidia-smi -L); upgrade the kubelet, or `dramigrate rollback %s`", e.poolOf(e.pod.Node))}
+		Remedy:   "look into the container (nvidia-smi -L); upgrade the kubelet, or " + words.Command("rollback", e.poolOf(e.pod.Node))}
 }
 
 // kubeletRemembers is mended in Kubernetes 1.38 (kubernetes/kubernetes#141426).
@@ -162,7 +163,7 @@ func kubeletRemembers(e *exam) *Diagnosis {
 	return &Diagnosis{Cause: KubeletRemembers, Certain: true,
 		Why:      fmt.Sprintf("the kubelet of node/%s still remembers devices of a plugin that has left, and fails on them; a restart does not cure it", e.pod.Node),
 		Evidence: []string{by},
-		Remedy:   fmt.Sprintf("have the kubelet list its devices once: `dramigrate apply %s` does, and so does any program that calls List of PodResources on the node", e.poolOf(e.pod.Node))}
+		Remedy:   fmt.Sprintf("have the kubelet list its devices once: %s does, and so does any program that calls List of PodResources on the node", words.Command("apply", e.poolOf(e.pod.Node)))}
 }
 
 // driverGone is a driver that is not there to prepare devices. Without events that can
@@ -179,7 +180,7 @@ func driverGone(e *exam) *Diagnosis {
 	out := &Diagnosis{Cause: DriverGone, Certain: said,
 		Why:      fmt.Sprintf("driver %s is not registered with the kubelet of node/%s, or does not answer it", orSome(e.drivers()), e.pod.Node),
 		Evidence: []string{"node/" + e.pod.Node + ": " + e.driverOn(e.pod.Node)},
-		Remedy:   fmt.Sprintf("bring the driver's pod back to the node, or delete the pod, so that its owner makes one that can go to another; `dramigrate status %s` says where the node stands", e.poolOf(e.pod.Node))}
+		Remedy:   fmt.Sprintf("bring the driver's pod back to the node, or delete the pod, so that its owner makes one that can go to another; %s says where the node stands", words.Command("status", e.poolOf(e.pod.Node)))}
 	if said {
 		out.Evidence = append([]string{eventText(*ev)}, out.Evidence...)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // Why nothing is left to do on a node of a move into another pool, as Skip.Why says it.
@@ -223,12 +224,12 @@ func (p *Plan) AllNodes() []NodeRef {
 	return out
 }
 
-// Command is what a person types to go on with a migration.
+// Command is what a person types, into a POSIX shell, to go on with a migration.
 func (p *Plan) Command() string {
 	if p.Into == nil {
-		return "dramigrate apply " + p.Pool.Name
+		return words.Shell("dramigrate", "apply", p.Pool.Name)
 	}
-	return "dramigrate apply " + p.Pool.Name + " --into " + p.Into.Name
+	return words.Shell("dramigrate", "apply", p.Pool.Name, "--into", p.Into.Name)
 }
 
 // Leaves says that the run has workloads leave the node.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/jsonpatch"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // intoSteps are the steps of a move into another pool: first on each new node, then on
@@ -14,7 +15,7 @@ import (
 func intoSteps(p *Plan) []Step {
 	limits := p.Settings.Deadlines.orDefaults()
 	resources := strings.Join(p.Resources, ", ")
-	undo := fmt.Sprintf("dramigrate rollback %s", p.Pool.Name)
+	undo := words.Shell("dramigrate", "rollback", p.Pool.Name)
 	fresh := []Step{
 		{
 			ID:    StepMark,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/jsonpatch"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // migrateSteps is what happens to each node of a migration, in order. The engine
@@ -15,7 +16,7 @@ func migrateSteps(p *Plan) []Step {
 	resources := strings.Join(p.Resources, ", ")
 	drivers := strings.Join(p.Driver.Names, ", ")
 	limits := p.Settings.Deadlines.orDefaults()
-	undo := fmt.Sprintf("dramigrate rollback %s", p.Pool.Name)
+	undo := words.Shell("dramigrate", "rollback", p.Pool.Name)
 	return []Step{
 		{
 			ID:    StepMark,
@@ -136,7 +137,7 @@ func rollbackSteps(p *Plan) []Step {
 	resources := strings.Join(p.Resources, ", ")
 	drivers := strings.Join(p.Driver.Names, ", ")
 	limits := p.Settings.Deadlines.orDefaults()
-	again := fmt.Sprintf("dramigrate apply %s", p.Pool.Name)
+	again := words.Shell("dramigrate", "apply", p.Pool.Name)
 	return []Step{
 		{
 			ID:    StepMark,

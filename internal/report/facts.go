@@ -61,7 +61,7 @@ func howToRun(p *plan.Plan) string {
 	const same = ", if the cluster still asks for the same"
 	switch {
 	case p.Operation == plan.Migrate:
-		return "`dramigrate apply FILE`" + same + "; back by `dramigrate rollback " + p.Pool.Name + "`"
+		return "`dramigrate apply FILE`" + same + "; back by " + words.Command("rollback", p.Pool.Name)
 	case p.Operation == plan.Rollback:
 		return "`dramigrate rollback FILE`" + same + "; there again by `" + p.Command() + "`"
 	case p.Operation == plan.Unprepare:

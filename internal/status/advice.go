@@ -9,6 +9,7 @@ import (
 
 	"github.com/dramigrate/dramigrate/internal/checks"
 	"github.com/dramigrate/dramigrate/internal/cluster"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // LockPools are the pools whose locks a verification of the pool has to know: the pool's
@@ -57,7 +58,7 @@ func (v *verifier) then(why, do string, pools ...string) string {
 			}
 		case during == "":
 			during = fmt.Sprintf("a run %s under way%s, by %s: wait for its end, or follow it by %s",
-				v.tense("is", "was"), v.asOf(), who, command("status", pool, "--watch"))
+				v.tense("is", "was"), v.asOf(), who, words.Command("status", pool, "--watch"))
 		}
 	}
 	if other == "" && v.t.Unseen != "" {

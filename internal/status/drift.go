@@ -9,6 +9,7 @@ import (
 	"github.com/dramigrate/dramigrate/internal/cluster"
 	"github.com/dramigrate/dramigrate/internal/gate"
 	"github.com/dramigrate/dramigrate/internal/plan"
+	"github.com/dramigrate/dramigrate/internal/words"
 )
 
 // LabelDrift is a gate label that is not what the node's record says.
@@ -128,6 +129,6 @@ func (n *Node) setAgain() string {
 			args = append(args, d.Label+"="+d.Want)
 		}
 	}
-	return "then `kubectl label node " + n.Name + " --overwrite " + strings.Join(args, " ") +
-		"`, or " + command("apply", n.Pool) + ", which closes the node for it"
+	return "then `kubectl label node " + n.Name + " --overwrite " + words.Shell(args...) +
+		"`, or " + words.Command("apply", n.Pool) + ", which closes the node for it"
 }

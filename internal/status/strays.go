@@ -86,7 +86,7 @@ func (g *gatherer) twoStates(n *Node) *Stray {
 	if what == "" {
 		return nil
 	}
-	return &Stray{Kind: TwoStates, What: what, Do: "cordon it; then see which of the DaemonSets should not be there: " + command("verify", n.Pool)}
+	return &Stray{Kind: TwoStates, What: what, Do: "cordon it; then see which of the DaemonSets should not be there: " + words.Command("verify", n.Pool)}
 }
 
 func (g *gatherer) unreadable(n *Node) *Stray {
@@ -119,7 +119,7 @@ func (g *gatherer) unmarked(n *Node) *Stray {
 	}
 	return &Stray{Kind: Unmarked,
 		What: fmt.Sprintf("label %s=%s without annotation %s: not set by a run", gate.AllocationLabel, n.GateLabels[gate.AllocationLabel], gate.StateAnnotation),
-		Do:   "look whether the node group's template sets the label; " + command("rollback", n.Pool) + " puts the node back"}
+		Do:   "look whether the node group's template sets the label; " + words.Command("rollback", n.Pool) + " puts the node back"}
 }
 
 // onPlugin knows a node that a run has yet to come to, by the journal: it names the
@@ -128,10 +128,10 @@ func (g *gatherer) onPlugin(n *Node) *Stray {
 	if n.Mechanism != gate.Plugin || n.state != nil || n.Problem != "" || !g.migrated(n.Pool) {
 		return nil
 	}
-	while, moves := "is on the plugin while others of the pool are on DRA", command("apply", n.Pool)
+	while, more := "is on the plugin while others of the pool are on DRA", []string(nil)
 	if into := cluster.WentInto(g.s, n.Pool); into != nil {
 		while = "is open and on the plugin while the pool's workloads go into pool " + into.Name
-		moves += " --into " + into.Name
+		more = []string{"--into", into.Name}
 	}
 	what := ""
 	journal := g.s.Journal(n.Pool)
@@ -152,7 +152,7 @@ func (g *gatherer) onPlugin(n *Node) *Stray {
 	default:
 		return nil
 	}
-	return &Stray{Kind: OnPlugin, What: what, Do: moves + " moves it"}
+	return &Stray{Kind: OnPlugin, What: what, Do: words.Command("apply", n.Pool, more...) + " moves it"}
 }
 
 // migrated says whether the pool is on DRA, or on the way there.
@@ -179,24 +179,24 @@ func (g *gatherer) partWay(n *Node) *Stray {
 	if _, unread := g.s.IsUnknown(cluster.PartLocks); unread || n.Operation == "" {
 		return nil
 	}
-	pool, apply := n.Pool, command("apply", n.Pool)
+	pool, apply := n.Pool, words.Command("apply", n.Pool)
 	if n.state != nil && n.state.Into != nil {
 		pool = n.state.Pool
-		apply = command("apply", pool, "--into", n.state.Into.Name)
+		apply = words.Command("apply", pool, "--into", n.state.Into.Name)
 	}
 	lock := g.lock(pool)
 	if lock != nil && !lock.Expired && !lock.Unknown {
 		return nil
 	}
 	what := fmt.Sprintf("run %s (%s) has left it at step %s, and nobody holds the pool's lock", n.Run, n.Operation, n.Phase)
-	do := command("rollback", pool) + " goes on"
+	do := words.Command("rollback", pool) + " goes on"
 	if n.Operation == "migrate" {
-		do = apply + " goes on, " + command("rollback", pool) + " goes back"
+		do = apply + " goes on, " + words.Command("rollback", pool) + " goes back"
 	}
 	if lock != nil && lock.Unknown {
 		what = fmt.Sprintf("run %s (%s) is at step %s, and whether %s, who holds the pool's lock since %s, is at it still is not known, as the files do not say when they were made",
 			n.Run, n.Operation, n.Phase, lock.Holder, lock.Since.UTC().Format(time.RFC3339))
-		do = "look at the cluster itself by " + command("status", pool) + "; if nobody is at it, " + do
+		do = "look at the cluster itself by " + words.Command("status", pool) + "; if nobody is at it, " + do
 	}
 	return &Stray{Kind: PartWay, What: what, Do: do}
 }
@@ -211,7 +211,7 @@ func (g *gatherer) leftPool(n *Node) *Stray {
 		}
 	}
 	return &Stray{Kind: LeftPool, What: fmt.Sprintf("carries the record of pool %s, whose selector %s does not choose it any more", n.Pool, n.state.Selector),
-		Do: command("rollback", n.Pool) + " takes it along"}
+		Do: words.Command("rollback", n.Pool) + " takes it along"}
 }
 
 // selects says whether the pool's selector itself chooses the node: the nodes of a pool
@@ -268,12 +268,4 @@ func prepareAgain(o gate.Owner) string {
 		return "cordon these nodes; `dramigrate prepare` shows what " + o.String() + ", which owns it, has to change"
 	}
 	return "`dramigrate prepare`"
-}
-
-// command is what a person types about a pool, in the form that a table keeps whole.
-func command(verb, pool string, more ...string) string {
-	if pool == "" {
-		pool = "POOL"
-	}
-	return "`" + words.Shell(append([]string{"dramigrate", verb, pool}, more...)...) + "`"
 }

@@ -244,14 +244,14 @@ func (v *verifier) settled(n cluster.NodeView) Look {
 		why = v.then("no run has moved the node", do, v.locks...)
 	case mark.SettledAt == nil:
 		why = v.then(fmt.Sprintf("run %s has not settled the node", mark.Run),
-			command(plan.Operation(mark.Operation).Verb(), mark.Pool)+" goes on with it", mark.Pool, v.t.Pool.Name)
+			words.Command(plan.Operation(mark.Operation).Verb(), mark.Pool)+" goes on with it", mark.Pool, v.t.Pool.Name)
 	default:
 		met := v.inv.MetAgain(n, v.t.Resource, mark.SettledAt.Time)
 		if met == "" {
 			return v.look(what, "", "", cluster.PartPods)
 		}
 		why = v.then(fmt.Sprintf("the kubelet has met the plugin again since the node had settled (%s)", met),
-			"keep the plugin off, and "+command("apply", mark.Pool)+" settles the node anew", mark.Pool, v.t.Pool.Name)
+			"keep the plugin off, and "+words.Command("apply", mark.Pool)+" settles the node anew", mark.Pool, v.t.Pool.Name)
 	}
 	return Look{What: what, Result: Unknown, Detail: why}
 }

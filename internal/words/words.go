@@ -26,15 +26,28 @@ func Few(most int, names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// Shell is a command line that a POSIX shell reads as these arguments.
+// Shell is a command line that a POSIX shell reads as these arguments. Those that a shell
+// takes as they are stay plain.
 func Shell(args ...string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+"
 	out := make([]string, len(args))
 	for i, a := range args {
 		out[i] = a
 		if a == "" || strings.Trim(a, plain) != "" {
-			out[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+			out[i] = Quoted(a)
 		}
 	}
 	return strings.Join(out, " ")
+}
+
+// Quoted is one argument of a POSIX shell, in quotes even if it needs none.
+func Quoted(arg string) string { return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'" }
+
+// Command is what a person types about a pool, in the backticks by which tables keep it
+// whole; a pool without a name is POOL.
+func Command(verb, pool string, more ...string) string {
+	if pool == "" {
+		pool = "POOL"
+	}
+	return "`" + Shell(append([]string{"dramigrate", verb, pool}, more...)...) + "`"
 }

@@ -1,6 +1,11 @@
 package words
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"github.com/dramigrate/dramigrate/internal/words/wordstest"
+)
 
 func TestFew(t *testing.T) {
 	for _, c := range []struct {
@@ -38,5 +43,37 @@ func TestShell(t *testing.T) {
 		if got := Shell(args...); got != want {
 			t.Errorf("Shell(%q) = %s, want %s", args, got, want)
 		}
+	}
+}
+
+func TestQuoted(t *testing.T) {
+	for arg, want := range map[string]string{"a": "'a'", "": "''", "it's": `'it'\''s'`} {
+		if got := Quoted(arg); got != want {
+			t.Errorf("Quoted(%q) = %s, want %s", arg, got, want)
+		}
+	}
+}
+
+func TestCommand(t *testing.T) {
+	for _, c := range []struct {
+		pool string
+		more []string
+		want string
+	}{
+		{"gpu-a", nil, "`dramigrate apply gpu-a`"},
+		{"", []string{"--into", "gpu-b"}, "`dramigrate apply POOL --into gpu-b`"},
+		{"k in (a,b)", []string{"--into", "it's"}, "`dramigrate apply 'k in (a,b)' --into 'it'\\''s'`"},
+	} {
+		if got := Command("apply", c.pool, c.more...); got != c.want {
+			t.Errorf("Command(%q, %q) = %s, want %s", c.pool, c.more, got, c.want)
+		}
+	}
+}
+
+// The shell of this machine gives the arguments back as they were.
+func TestShellIsRead(t *testing.T) {
+	args := []string{"dramigrate", "k in (a,b)", "gpu b;`id` ", "$(id)", "it's", `a\b"c`, "", "*", "~", "!k", "#k", "two\nlines", "k=v", "-o"}
+	if got := wordstest.Split(t, Shell(args...)); !slices.Equal(got, args) {
+		t.Errorf("a shell reads %s as %q, want %q", Shell(args...), got, args)
 	}
 }
