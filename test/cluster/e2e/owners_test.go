@@ -25,7 +25,13 @@ func twoPools() []cluster.NodeSpec {
 // the plugin of pool gpu-b never to have been touched.
 func (f *fixture) thereAndBack(namespace, set string, onDRA map[string]string) {
 	f.Helper()
-	before := f.look("gpu-a-1")
+	var before nodeIs
+	f.ok(Eventually(f.ctx, patience, func() string { // an owner's change has restarted the plugin
+		if before = f.look("gpu-a-1"); len(before.advertised) == 0 {
+			return "node/gpu-a-1 advertises nothing"
+		}
+		return ""
+	}))
 	others, err := f.DaemonPodsOn(f.ctx, namespace, set, "gpu-b-1")
 	f.ok(err)
 	f.ok(f.RunWorkload(f.ctx, "train", "gpu-a", 1))
