@@ -35,43 +35,46 @@ func LockPools(s *cluster.Snapshot, pool cluster.NodePool) []string {
 	return out
 }
 
-// then adds to a reason what to do about it, or what speaks against that: somebody who
+// then adds to a reason what to do about it, and what speaks against that: somebody who
 // holds the lock of one of the pools. do is empty where there is nothing to do.
 func (v *verifier) then(why, do string, pools ...string) string {
-	during, other := "", ""
+	busy, first := v.busy(pools)
+	switch {
+	case busy == "":
+		return why + prefixed(": ", do)
+	case first == "":
+		return why + "; " + busy
+	}
+	return why + "; " + busy + prefixed(": "+first, do)
+}
+
+// busy says who is, or may be, at work on one of the pools, and what has to be so before
+// anybody else does something; first is empty for a run, which nobody has to help.
+func (v *verifier) busy(pools []string) (who, first string) {
 	for _, pool := range pools {
-		lock, held := v.t.Locks[pool]
-		held = held && lock.Held()
-		who := fmt.Sprintf("%s since %s", lock.Holder, lock.Since.UTC().Format(time.RFC3339))
+		lock := v.t.Locks[pool]
+		if !lock.Held() || !v.t.Undated && lock.Expired(v.t.Now) {
+			continue
+		}
+		since := lock.Since.UTC().Format(time.RFC3339)
+		canary := lock.Info["operation"] == checks.Verify // which ends without having settled anything
 		switch {
-		case !held || !v.t.Undated && lock.Expired(v.t.Now):
-		case v.t.Undated && other == "":
-			other = fmt.Sprintf("whether %s, who holds the lock of pool %s since %s, is at it still is not known, as the files do not say when they were made",
-				lock.Holder, pool, lock.Since.UTC().Format(time.RFC3339))
-			do = prefixed("if not, ", do)
+		case !v.t.Undated && !canary:
+			return fmt.Sprintf("a run %s under way%s, by %s since %s: wait for its end, or follow it by %s",
+				v.tense("is", "was"), v.asOf(), lock.Holder, since, words.Command("status", pool, "--watch")), ""
+		case who != "":
 		case v.t.Undated:
-		case lock.Info["operation"] == checks.Verify:
-			// It ends without having settled anything.
-			if other == "" {
-				other = fmt.Sprintf("`dramigrate verify --canary` %s the lock of pool %s%s, by %s", v.tense("holds", "held"), pool, v.asOf(), who)
-				do = prefixed("when it is over, ", do)
-			}
-		case during == "":
-			during = fmt.Sprintf("a run %s under way%s, by %s: wait for its end, or follow it by %s",
-				v.tense("is", "was"), v.asOf(), who, words.Command("status", pool, "--watch"))
+			who = fmt.Sprintf("whether %s, who holds the lock of pool %s since %s, is at it still is not known, as the files do not say when they were made", lock.Holder, pool, since)
+			first = "if not, "
+		default:
+			who = fmt.Sprintf("`dramigrate verify --canary` %s the lock of pool %s%s, by %s since %s", v.tense("holds", "held"), pool, v.asOf(), lock.Holder, since)
+			first = "when it is over, "
 		}
 	}
-	if other == "" && v.t.Unseen != "" {
-		other = "whether a run is under way is not known, as locks could not be read: " + v.t.Unseen
-		do = prefixed("if none is, ", do)
+	if who == "" && v.t.Unseen != "" {
+		return "whether a run is under way is not known, as locks could not be read: " + v.t.Unseen, "if none is, "
 	}
-	switch {
-	case during != "":
-		return why + "; " + during
-	case other != "":
-		return why + "; " + other + prefixed(": ", do)
-	}
-	return why + prefixed(": ", do)
+	return who, first
 }
 
 // tense chooses between what is, of a cluster, and what was, of a snapshot.

@@ -126,8 +126,8 @@ func (v *Verification) Add(node string, l Look) {
 	v.Result = v.worst()
 }
 
-// Worse is the result of two that a person has to know first.
-func Worse(a, b Result) Result {
+// worse is the result of two that a person has to know first.
+func worse(a, b Result) Result {
 	order := []Result{Double, Failed, Unknown, OK}
 	if slices.Index(order, b) < slices.Index(order, a) {
 		return b
@@ -139,7 +139,7 @@ func Worse(a, b Result) Result {
 func (n *NodeVerified) Result() Result {
 	out := OK
 	for _, l := range n.Looks {
-		out = Worse(out, l.Result)
+		out = worse(out, l.Result)
 	}
 	return out
 }
